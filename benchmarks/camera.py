@@ -1,11 +1,11 @@
 """Images per second, compared with MuJoCo's renderer: python -m benchmarks camera.
 
-`python -m benchmarks.camera picture` draws what the cameras see, for docs/cameras.md.
+`python -m benchmarks.camera picture` draws the cameras' images, for docs/cameras.md.
 
-Each scene is that of a task, with a camera as its robot could have one. Both renderers draw the same states,
+Each scene is a task's, with a camera as its robot could have one. Both renderers draw the same states,
 in turn, several times; the medians count. MuJoCo's renderer draws one state after the other, with EGL or
-OSMesa, whichever is faster. `core_` figures are by the time of all cores that the process used: they hardly
-depend on what else the machine does.
+OSMesa, whichever is faster. `core_` figures are by the processor time of the process: they hardly
+depend on other programs.
 """
 
 import importlib
@@ -31,7 +31,7 @@ ENVS, ROUNDS, SECONDS = 256, 3, 0.5
 SIZES = (32, 64, 128)
 MEGA = 1e6
 PICTURE = Path(__file__).parents[1] / "docs" / "results" / "cameras.png"
-STATES = 4  # that MuJoCo's renderer draws in a round, at least: some take it a second
+STATES = 4  # fewest states per round of MuJoCo's renderer: some take it a second
 KINDS = ("depth", "rgb")
 
 
@@ -76,7 +76,7 @@ def rate(draw: Callable[[], object], images: int) -> tuple[float, float]:
 
 
 def ours(model: physics.Model, qpos: torch.Tensor, size: int, kinds: tuple[str, ...]) -> Callable[[], object]:
-  """Return what draws all states at once."""
+  """Return a function that draws all states at once."""
   simulation = physics.Simulation(model, len(qpos), outputs=())
   simulation.qpos.copy_(qpos)
   camera = physics.Camera(simulation, "eye", size, size, kinds)
@@ -87,7 +87,7 @@ def ours(model: physics.Model, qpos: torch.Tensor, size: int, kinds: tuple[str, 
 def reference(
   model: physics.Model, qpos: torch.Tensor, size: int, kinds: tuple[str, ...]
 ) -> Callable[[], object]:
-  """Return what draws the first states with MuJoCo's renderer, one by one."""
+  """Return a function that draws the first states with MuJoCo's renderer, one by one."""
   states = []
   for row in qpos[:STATES].double().numpy():
     states.append(mujoco.MjData(model.mj))
@@ -107,7 +107,7 @@ def reference(
 
 
 def use(name: str) -> None:
-  """Let MuJoCo's renderer draw by a backend."""
+  """Set the backend of MuJoCo's renderer."""
   context: Any = importlib.import_module("mujoco.rendering.classic.gl_context")
   context.GLContext = importlib.import_module(f"mujoco.{name}").GLContext
 

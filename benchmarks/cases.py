@@ -55,9 +55,9 @@ class PhysicsCase:
   goal: float  # goal for the speed, relative to MuJoCo with the same number of threads
   spread: float = 1.0  # largest control offset from home, as a fraction of half the control range
   num_envs: int = 4096
-  peer_envs: int = 512  # environments for MuJoCo, whose time per environment does not depend on their number
+  peer_envs: int = 512  # environments for MuJoCo: its time per environment does not depend on their number
   steps: int = 20  # control steps per measurement
-  repetitions: int = 7  # alternating measurements of each engine, of which the median counts
+  repetitions: int = 7  # alternating measurements of each engine; the median counts
 
 
 PHYSICS = (
@@ -114,7 +114,7 @@ class Overlap:
   name: str
   task: str
   settings: Mapping[str, Any]
-  goal: float  # goal for the speed with overlap, relative to that without
+  goal: float  # goal for the speed with overlap, relative to the speed without
 
 
 # Rollout and update take about equally long: 48 and 49 % of an iteration on two threads.
@@ -136,7 +136,7 @@ class Goal:
 class Curve:
   """Learning curve: the training time of each seed, and the goals.
 
-  `words` are settings of the training that the task's file does not have, as a teacher.
+  `words` are settings of the training beside the task's own, such as a teacher.
   """
 
   task: str
@@ -162,13 +162,13 @@ def _success(level: float, minutes: float) -> Goal:
 
 
 def _gym(name: str, minutes: float, *levels: float) -> Curve:
-  """Return the curve of a Gymnasium task, whose policy is evaluated in Gymnasium's own environment."""
+  """Return the curve of a Gymnasium task; its policy is evaluated in Gymnasium's own environment."""
   goals = tuple(_return(level, 20) for level in levels)
   return Curve(f"gym/{name}-v5", minutes * MINUTE, goals, engine="gymnasium")
 
 
 def _dm(name: str, minutes: float) -> Curve:
-  """Return a curve of a task of the DeepMind Control Suite, whose episodes earn 1,000 at most."""
+  """Return a curve of a task of the DeepMind Control Suite; returns are at most 1,000."""
   return Curve(f"dm/{name}", minutes * MINUTE, ())
 
 
@@ -178,7 +178,7 @@ def _long(task: str, *goals: Goal, shown: str) -> Curve:
 
 
 def _student(task: str, teacher: str, goal: Goal, *words: str) -> Curve:
-  """Return the curve of a policy that sees, which learns from a teacher that is told."""
+  """Return the curve of a student with images, distilled from a teacher that observes the state."""
   given = ("algorithm=distill", f"teacher={teacher}", *words)
   return Curve(task, 20 * MINUTE, (goal,), shown="success", words=given)
 
@@ -210,7 +210,7 @@ CURVES = (
   _student(
     "quadruped_rough_depth",
     "runs/curves/quadruped_rough/0",
-    Goal("terrain_level", 3.5, 45 * MINUTE, evaluated=False),  # 0.8 of what its teacher reaches
+    Goal("terrain_level", 3.5, 45 * MINUTE, evaluated=False),  # 0.8 of its teacher's level
     "num_envs=256",  # more episodes in as many steps: the curriculum rises by a level per success
     "distill.mix_steps=250000",
   ),
@@ -256,7 +256,7 @@ CURVES = (
   _dm("cheetah_run", 5),
 )
 
-# Tasks on which the algorithms are compared, and the level by which they are: PPO's goal, or about its end.
+# Tasks to compare the algorithms on, and the level to reach: PPO's goal, or about its last value.
 LEVELS = {
   "cartpole": _return(490, 5 / MINUTE),
   "ball_balance": _success(0.95, 5),
@@ -267,12 +267,12 @@ LEVELS = {
   "gym/HalfCheetah-v5": _return(6000, 20),
   "gym/Humanoid-v5": _return(5000, 20),
 }
-OFF_POLICY = ("sac", "td3")  # algorithms beside PPO, whose curves are in folders of their names
+OFF_POLICY = ("sac", "td3")  # algorithms beside PPO; their curves are in folders of their names
 
 
 @dataclass(frozen=True)
 class Ablation:
-  """Ablation: arguments of `gpurobot.sweep`, and the keys whose values get separate panels."""
+  """Ablation: arguments of `gpurobot.sweep`, and the keys with a panel for each value."""
 
   name: str
   words: tuple[str, ...]
@@ -289,7 +289,7 @@ class Ablation:
 
 
 SEEDS = "seed=0,1,2"
-# Tasks whose usual rewards are of different sizes, from 0.01 to 500, and what they train for.
+# Tasks with usual rewards of different sizes, from 0.01 to 500, and the limits of their trainings.
 REWARDS = (
   ("cartpole", "max_steps=1e6"),
   ("ant", "num_envs=2048", "max_steps=2e6"),
@@ -301,7 +301,7 @@ REWARDS = (
 
 
 def _rewards(task: str, *words: str) -> tuple[Ablation, Ablation]:
-  """Return ablations of the reward's transform and scale, and of what the task has by itself."""
+  """Return ablations of the reward's transform and scale, and of the task's own settings."""
   name, given = task.rpartition("/")[2], (f"task={task}", SEEDS, *words)
   transforms = ("ppo.reward_transform=symlog,scale", "ppo.reward_scale=1,null")
   return Ablation(f"rewards-{name}", (*given, *transforms)), Ablation(f"own-{name}", given)

@@ -25,7 +25,7 @@ from gpurobot.run import checkpoint
 from gpurobot.run.files import PART
 
 WORDS = ["task=cartpole", "num_envs=64", "threads=1", "checkpoint_seconds=0", "log_every=1"]
-HALF = f"{checkpoint.NAME}{PART}"  # partial file of a checkpoint whose writing was interrupted
+HALF = f"{checkpoint.NAME}{PART}"  # partial file of an interrupted checkpoint
 KILLS = 100
 MORE = 5  # iterations after the last kill
 LIFE = 4.0  # longest life of a process, relative to the time from a resume to its first iteration

@@ -60,7 +60,7 @@ def tool(name: str) -> str:
 def resources(cubin: Path) -> dict[str, int]:
   """Return registers and stack bytes per thread, the number of instructions, and the bytes that they move.
 
-  Each instruction counts once, however often its loop runs. The bytes are those of a launch of one substep in
+  Each instruction counts once, however often its loop runs. The bytes are from a launch of one substep in
   which every loop runs once and every guarded block is entered.
   """
   usage = subprocess.run([tool("cuobjdump"), "-res-usage", cubin], check=True, capture_output=True, text=True)

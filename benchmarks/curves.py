@@ -2,8 +2,8 @@
 
 `python -m benchmarks.curves task [key=value ...]` trains the seeds of a task, one after another. Those of an
 `algorithm=...` other than PPO are saved in docs/curves/<algorithm>/, unless it is the case's own.
-`python -m benchmarks.curves task runs=folder,...` uses existing runs. `keep=true` keeps the seeds that the
-curve has besides those.
+`python -m benchmarks.curves task runs=folder,...` uses existing runs. `keep=true` keeps the other seeds of
+the curve.
 `python -m benchmarks.table` then updates the tables.
 """
 
@@ -66,7 +66,7 @@ def train(curve: cases.Curve, words: list[str], algorithm: str) -> list[Path]:
 
 
 def rows_of(curve: cases.Curve, folder: Path) -> Rows:
-  """Return the saved columns of the metrics.csv of a run; those of a student without its teacher's help."""
+  """Return the saved columns of a run's metrics.csv, without a student's rows with its teacher's help."""
   config = checkpoint.read(folder)["config"]
   threads = config["threads"] or len(os.sched_getaffinity(0))
   with (folder / "metrics.csv").open() as file:
@@ -157,7 +157,7 @@ def draw(curve: cases.Curve, runs: list[Rows], algorithm: str = PPO) -> None:
 
 
 def joined(kept: list[Rows], runs: list[Rows]) -> list[Rows]:
-  """Return the runs of all seeds in their order; those of `runs` take the place of kept ones.
+  """Return the runs of all seeds in their order; `runs` replace kept ones of the same seed.
 
   Columns that an older curve lacks are nan there.
   """

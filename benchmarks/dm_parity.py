@@ -28,7 +28,7 @@ NUM_ENVS, VISITS, BETWEEN = 10, 10, 10  # environments, states per environment, 
 def make_task(
   name: str, num_envs: int = NUM_ENVS, *, in_mujoco: bool = False, starts: int = STARTS
 ) -> base.Task:
-  """Return a task in evaluation mode, in our engine or in MuJoCo C, with so many start states."""
+  """Return a task in evaluation mode, in our engine or in MuJoCo C, with `starts` start states."""
   module = tasks.load(name)
   config, random, simulation = module.Config(), Random(0, num_envs), None
   if hasattr(config, "starts"):
@@ -39,7 +39,7 @@ def make_task(
 
 
 class Suite:
-  """An unmodified environment of dm_control, which takes steps from the states of a task's environments."""
+  """An unmodified environment of dm_control, stepped from the states of a task's environments."""
 
   def __init__(self, name: str) -> None:
     """Load the environment of a task such as dm/walker_run."""
@@ -57,7 +57,7 @@ class Suite:
     return self.env._step_limit
 
   def set_state(self, task: base.Task, index: int) -> None:
-    """Take over the state of one environment of a task, and what varies between its episodes."""
+    """Take over the state of one environment of a task, and its variations between episodes."""
     model, data, sim = self.env.physics.model.ptr, self.env.physics.data.ptr, task.sim
     for name in ("qpos", "qvel", "act", "qacc_warmstart"):
       getattr(data, name)[:] = getattr(sim, name)[index]
@@ -81,7 +81,7 @@ class Suite:
         return
 
   def start(self) -> Floats:
-    """Return the observation of an episode that begins in the state."""
+    """Return the first observation of an episode that begins in the state."""
     self.env.physics.after_reset()
     return flat(self.env.task.get_observation(self.env.physics))
 
@@ -99,7 +99,7 @@ def flat(observation: dict[str, Any]) -> Floats:
 
 
 def let_it_load() -> None:
-  """Remove from dm_control's index of MuJoCo's arrays those that the installed version of MuJoCo lacks."""
+  """Remove arrays that the installed version of MuJoCo lacks from dm_control's index of them."""
   from dm_control.mujoco.wrapper.mjbindings import sizes  # noqa: PLC0415 (of the extra `dm`)
 
   for owner, kind in (("mjmodel", mujoco.MjModel), ("mjdata", mujoco.MjData)):
@@ -109,7 +109,7 @@ def let_it_load() -> None:
 
 
 def visit(task: base.Task, suite: Suite, visits: int = VISITS) -> tuple[Blocks, Blocks]:
-  """Take random actions; return what one step from visited states leads to, here and in dm_control."""
+  """Take random actions; return the results of one step from visited states, here and in dm_control."""
   task.reset()
   generator, found = torch.Generator().manual_seed(0), list[tuple[Blocks, Blocks]]()
   for _ in range(visits):
@@ -122,7 +122,7 @@ def visit(task: base.Task, suite: Suite, visits: int = VISITS) -> tuple[Blocks, 
 
 
 def compare(task: base.Task, suite: Suite, actions: torch.Tensor) -> tuple[Blocks, Blocks]:
-  """Return what a step with actions [num_envs, num_actions] leads to, here and in dm_control."""
+  """Return the results of a step with actions [num_envs, num_actions], here and in dm_control."""
   task.sim.forward()  # as where dm_control takes the state over
   ctrl, theirs = applied(task, actions), []
   for index in range(task.num_envs):
@@ -153,7 +153,7 @@ def errors(found: Blocks, expected: Blocks) -> Floats:
 
 
 def run() -> None:
-  """Print the errors of each task: in our engine, and of the task alone, whose states MuJoCo C computes."""
+  """Print the errors of each task: in our engine, and of the task alone, with states from MuJoCo C."""
   let_it_load()
   for name in NAMES:
     suite = Suite(name)

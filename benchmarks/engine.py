@@ -115,7 +115,7 @@ def peer_run(batch: Batch, start: Situation) -> Callable[[], float]:
 
 
 def check(sim: physics.Simulation, start: Situation) -> dict[str, float]:
-  """Repeat the run without timing; return figures that tell if its speed is valid, see `acceptable`."""
+  """Repeat the run without timing; return figures that show whether its speed is valid, see `acceptable`."""
   sim.set_state(start.state)
   overflow, iterations = 0, torch.zeros(len(start.controls), sim.num_envs)
   for step, ctrl in enumerate(start.controls):

@@ -19,7 +19,7 @@ from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
-ENVS = (256, 512)  # environments of two measurements, whose difference excludes shared memory
+ENVS = (256, 512)  # environments of two measurements; their difference excludes shared memory
 GIGA = 1e9
 OWN = [name for name in tasks.available() if "/" not in name]
 

@@ -31,7 +31,7 @@ class Compiled(physics.TextKernel):
 
 
 def make_learner(config: TrainConfig, task: ModuleType, world: World) -> PPO:
-  """Return PPO whose operations are fused after a few steps, unless the settings say otherwise."""
+  """Return PPO that fuses its operations after a few steps, unless the settings say otherwise."""
   device = world.device(config.device)
   world.use(device, config.threads)
   random = Random(config.seed, config.num_envs, 0, device)
@@ -44,7 +44,7 @@ def make_learner(config: TrainConfig, task: ModuleType, world: World) -> PPO:
 
 
 def build(words: Sequence[str]) -> None:
-  """Compile the functions of a training, for those that other processes start."""
+  """Compile the functions of a training, for the trainings of later processes."""
   world = World()
   make_learner(*cli.parse([*words], tasks.load, world), world).collect()
 

@@ -93,7 +93,7 @@ STEPS = {
   ),
   "kernels": Step("physics only, 4,096 to 1,048,576 environments", 1, kernels()),
   "in_step": Step(
-    "physics only, in larger blocks, whose warps pass the code together or each by itself",
+    "physics only, in larger blocks, with warps that pass the code together or each by itself",
     2,
     {
       f"{name}_{block}{'' if together else '_apart'}": kernels(

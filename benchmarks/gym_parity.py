@@ -134,7 +134,7 @@ def rounding(task: base.Task, env: Any, states: States) -> Floats:
 
 @contextlib.contextmanager
 def rounded_steps(task: base.Task, env: Any, random: np.random.Generator) -> Iterator[None]:
-  """Let Gymnasium's environment round constants before each of its time steps and the state after it."""
+  """Make Gymnasium's environment round constants before each of its time steps and the state after it."""
   exact, data = env.do_simulation, env.data
 
   def simulate(ctrl: Floats, frames: int) -> None:

@@ -1,8 +1,8 @@
 """Ratios of the benchmarks by commit: python -m benchmarks.history draws them, and fails if one has fallen.
 
 `make bench` adds an entry for the commit and the machine to docs/results/history.jsonl, one line of JSON.
-Only ratios are kept, because speeds depend on the machine. Ratios do a little, so only those of one machine
-are compared.
+Only ratios are kept, because speeds depend on the machine. Ratios do a little, so they are compared on one
+machine only.
 """
 
 import datetime as dt
@@ -25,8 +25,8 @@ PICTURE = PATH.with_suffix(".png")
 VERSIONS = ("torch", "warp-lang", "mujoco")
 DROP = 0.05  # fraction by which a ratio may be below the median of the entries before
 BEFORE = 5  # number of earlier entries that a ratio is compared with
-CROWDED = 50.0  # range of ratios beyond which a panel has room for its decades alone
-LEFT_OUT = ".threads2"  # of the picture, whose lines are like those of one thread
+CROWDED = 50.0  # range of ratios beyond which a panel has room only for labels of decades
+LEFT_OUT = ".threads2"  # of the picture: its lines are like one thread's
 
 
 class Entry(NamedTuple):

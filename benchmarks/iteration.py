@@ -5,7 +5,7 @@ Without a task it is Ant as Isaac Gym trains it (`cases.ISAAC_ANT`).
 The program prints `name: value` lines. They give the share of each part: physics, task, network in the
 rollout, policy around it (normalisation, sampling), storage and statistics, update. The overhead of the
 rollout, which is everything except physics, network and update, is compared with its goal, and the arithmetic
-rate of the network with that of a large matrix product in its precision. On CUDA, where a rollout is one
+rate of the network with the rate of a large matrix product in its precision. On CUDA, where a rollout is one
 graph and one part, the program prints kernels and their shares instead.
 """
 
@@ -30,7 +30,7 @@ from gpurobot.learn.ppo import PPO
 
 WARM_UP, MEASURED = 5, 20  # iterations
 GOAL = 0.10  # goal for the share of rollout overhead, with 4,096 environments
-SIDE = 4096  # side of the matrices whose product measures the peak rate
+SIDE = 4096  # side of the matrices of the product that measures the peak rate
 SHOWN = 20  # number of kernels to print
 
 
@@ -55,7 +55,7 @@ def iterate(learner: PPO, count: int) -> None:
 
 
 def watch_network(learner: PPO) -> None:
-  """Let the clock time the network of the rollout separately from the policy around it."""
+  """Make the clock time the network of the rollout separately from the policy around it."""
   clock, compiled = learner.clock, learner.executor.compiled
 
   def network(*inputs: Any) -> Any:
@@ -76,8 +76,8 @@ def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def events(seen: profile, kind: DeviceType) -> list[FunctionEvent]:
-  """Return what a profile has seen on a kind of device."""
-  # Each event has an object of its own for its kind: they are equal, never the same.
+  """Return the events of a profile on a kind of device."""
+  # Each event has an object of its own for its kind: compare by equality, not identity.
   return [event for event in seen.events() or [] if event.device_type == kind]
 
 
@@ -116,7 +116,7 @@ def run(words: Sequence[str] = ()) -> None:
   samples = MEASURED * config.num_envs * config.ppo.horizon
   line("iteration.steps_per_second", samples / total)
   for part, share in largest(found):
-    if share:  # what a CUDA graph joins has no time of its own
+    if share:  # parts inside a CUDA graph have no time of their own
       line(f"iteration.{part}_share", share)
   if device.type == "cuda":
     line("iteration.memory_gb", torch.cuda.max_memory_reserved() / 1e9)

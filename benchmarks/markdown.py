@@ -8,7 +8,7 @@ Figures = Mapping[str, float]
 def grid(figures: Figures, prefix: str, columns: dict[str, str], rows: dict[str, str]) -> str:
   """Return the table of the figures `<prefix>.<row>.<column>`, with headings of columns and rows.
 
-  A row whose figures are not all there is left out.
+  A row with missing figures is left out.
   """
   table = [list(columns.values())]
   for row, head in rows.items():
@@ -19,7 +19,7 @@ def grid(figures: Figures, prefix: str, columns: dict[str, str], rows: dict[str,
 
 
 def markdown(table: list[list[str]]) -> str:
-  """Return a table whose first row is its heading."""
+  """Return a table with its first row as the heading."""
   header, *rows = (f"| {' | '.join(row)} |" for row in table)
   return "\n".join([header, "|" + "---|" * len(table[0]), *rows])
 

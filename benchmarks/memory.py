@@ -50,7 +50,7 @@ def measure(words: list[str]) -> list[float]:
 
 
 def growth(samples: list[float]) -> float:
-  """Return the mean of the last tenth of the samples minus that of the second; the first is warm-up."""
+  """Return the mean of the last tenth of the samples minus the second tenth's; the first is warm-up."""
   tenth = len(samples) // 10
   return (sum(samples[-tenth:]) - sum(samples[tenth : 2 * tenth])) / tenth
 

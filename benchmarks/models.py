@@ -58,7 +58,7 @@ def chain(links: int) -> mujoco.MjSpec:
 
 
 def put_meshes(spec: mujoco.MjSpec, names: str) -> None:
-  """Replace the geoms whose names match by convex meshes of their size, which collide with each other."""
+  """Replace the geoms with matching names by convex meshes of their size, which collide with each other."""
   compiled = spec.compile()
   for geom in [geom for geom in spec.geoms if re.fullmatch(names, geom.name)]:
     index = compiled.geom(geom.name).id
@@ -83,7 +83,7 @@ def surface(kind: int, size: NDArray[np.float64]) -> Iterator[tuple[float, float
 
 
 def lay_rough_ground(spec: mujoco.MjSpec) -> None:
-  """Replace the floor of a model by a height field, whose highest point is z = 0."""
+  """Replace the floor of a model by a height field with its highest point at z = 0."""
   heights, side = elevation(), CELLS * CELL / 2
   spec.add_hfield(
     name="rough",

@@ -1,10 +1,10 @@
 """Speed of SAC, compared with Stable-Baselines3's on the same task, network, batch and update ratio.
 
-Seconds are those of the processor, which other programs on the machine disturb least: use one thread. Ours is
+Seconds are processor time, which other programs on the machine disturb least: use one thread. Ours is
 measured in the precision that the processor is fast in and in float32, with critics that predict a
-distribution of the return, and with scalar ones, the default, which are the peer's network. The floors are
-how many gradient steps the rate of a large product in that precision would allow if they had nothing but
-their matrix products.
+distribution of the return, and with scalar ones, the default and the peer's network. The floors are the
+gradient steps per second at the rate of a large product in that precision, if they were nothing but their
+matrix products.
 """
 
 import contextlib
@@ -74,7 +74,7 @@ def own(precision: str, critic: str) -> tuple[SAC, Round]:
 
 @contextlib.contextmanager
 def unwarned() -> Iterator[None]:
-  """Drop MuJoCo's warnings in the block: each environment's file has an attribute that will go."""
+  """Drop MuJoCo's warnings in the block: each environment's file has a deprecated attribute."""
   before = mujoco.get_mju_user_warning()
   mujoco.set_mju_user_warning(lambda _: None)
   try:

@@ -24,17 +24,17 @@ SIZE: sync_api.ViewportSize = {"width": 1000, "height": 600}  # [pixels]
 ZOOM = 1500  # turns of the wheel, away from the robot [pixels]
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 PORT = 8700  # or the next free one
-STEADY = 5.0  # how long the page has to look the same after the robots stop [s]
+STEADY = 5.0  # time for which the page has to stay the same after the robots stop [s]
 PATH = FOLDER.parent / "videos" / "page.webp"
 
 
 def shot(page: sync_api.Page) -> Image.Image:
-  """Return what the page shows."""
+  """Return a screenshot of the page."""
   return Image.open(io.BytesIO(page.screenshot(timeout=0))).convert("RGB")
 
 
 def settled(browser: Browser, page: sync_api.Page) -> Image.Image:
-  """Return the page once it has looked the same for a while, as it loads and fades in."""
+  """Return a screenshot once the page has stayed the same for a while, as it loads and fades in."""
   before, since = shot(page), time.monotonic()
   while time.monotonic() < since + STEADY:
     browser.turn()
@@ -46,7 +46,7 @@ def settled(browser: Browser, page: sync_api.Page) -> Image.Image:
 
 
 def run(path: Path = PATH) -> None:
-  """Let a demo run, pause it, and keep a picture of its page."""
+  """Run a demo, pause it, and save a picture of its page."""
   chromium = shutil.which("chromium") or sys.exit("error: Chromium is missing: apt-get install chromium")
   settings = trained.parse(trained.PolicySettings(), [f"demo={DEMO}"])
   player = Player(trained.load(settings, NUM_ENVS, trained.Engine.mujoco))

@@ -1,8 +1,8 @@
 """Pictures of tasks for docs/tasks.md: python -m benchmarks.pictures [task ...].
 
-It draws docs/pictures/<task>.webp, without a name all that the page shows. A task with a demo is shown after
-0.8 s of it, another as it starts. Beside it is what its policy sees, if it sees images. MuJoCo C steps the
-robots, so that no kernel of theirs has to be built.
+It draws docs/pictures/<task>.webp, without a name all of the page's. A task with a demo is shown after
+0.8 s of it, any other as it starts, with its policy's images beside it, if there are any. MuJoCo C steps the
+robots, so no kernel has to be built.
 """
 
 import re
@@ -32,7 +32,7 @@ SETTINGS = {
   "quadruped_rough": HILLS,
   "quadruped_rough_depth": HILLS,
   "motion_track": ("motion=run",),
-}  # of tasks whose default start does not show what they are about
+}  # of tasks with a default start that does not show their purpose
 
 
 def path_of(name: str, folder: Path = FOLDER) -> Path:
@@ -41,12 +41,12 @@ def path_of(name: str, folder: Path = FOLDER) -> Path:
 
 
 def shown() -> list[str]:
-  """Return the tasks whose pictures the page shows, in its order."""
+  """Return the tasks with pictures on the page, in its order."""
   return re.findall(r"!\[(.*?)\]\(pictures/", PAGE.read_text())
 
 
 def played(name: str) -> tuple[Task, Sight]:
-  """Return an environment in which a demo has acted, and what its policy sees."""
+  """Return an environment in which a demo has acted, and its policy's images."""
   settings = trained.parse(trained.PolicySettings(), [f"demo={name}"])
   player = Player(trained.load(settings, 1, trained.Engine.mujoco))
   while player.time < SECONDS:
@@ -55,7 +55,7 @@ def played(name: str) -> tuple[Task, Sight]:
 
 
 def started(name: str) -> tuple[Task, Sight]:
-  """Return an environment at the start of an episode, and what a policy sees there."""
+  """Return an environment at the start of an episode, and a policy's images there."""
   module = tasks.load(name)
   config = module.Config()
   config = assign(config, pairs([*SETTINGS.get(name, ())], leaves(config)))

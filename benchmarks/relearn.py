@@ -21,7 +21,7 @@ from benchmarks.markdown import markdown, text
 from gpurobot.plot import Rows
 
 STEPS = 4_000_000
-WINDOW = 5  # rows of a log over whose mean a training is judged
+WINDOW = 5  # rows of a log; their mean judges a training
 BEHIND = 0.5  # pace below which a task does not learn as it did
 
 

@@ -29,7 +29,7 @@ def start(run: Callable[[list[str]], None]) -> None:
 
 
 def start_whole(run: Callable[[], None]) -> None:
-  """Run a benchmark that takes no words; one that is given ends in one line."""
+  """Run a benchmark that takes no words; a given word is a mistake, which ends in one line."""
   if words := sys.argv[1:]:
     sys.exit(f"error: '{words[0]}' has no meaning here: leave it out, this is measured as a whole")
   run()

@@ -1,9 +1,9 @@
 """Speed with a camera, compared with the same task without one: python -m benchmarks seeing.
 
 Each pair has the same robot, number of environments, horizon, epochs and minibatches; the policy without a
-camera is told what the other has to see. Both go on in turn, and the medians of steps per second of a core
-count: they hardly depend on what else the machine does. `environments` steps with random actions,
-`training` collects rollouts and learns from them by PPO.
+camera observes directly what the other has to see. Both go on in turn, and the medians of steps per second
+of a core count: they hardly depend on other programs. `environments` steps with random actions, `training`
+collects rollouts and learns from them by PPO.
 """
 
 import statistics
@@ -38,7 +38,7 @@ def learner(name: str, shape: dict[str, object]) -> PPO:
 
 
 def shape_of(name: str) -> dict[str, object]:
-  """Return the settings of a task that decide how much work a training has, but for the camera."""
+  """Return the settings of a task that determine the amount of work in a training, except the camera."""
   config = defaults(tasks.load(name))
   return {key: getattr(config.ppo, key[4:]) if key.startswith("ppo.") else config.num_envs for key in SHAPE}
 

@@ -27,7 +27,7 @@ from physics.urdf import read_urdf
 
 LIMIT = 900.0  # [s] of processor time that one comparison may take
 ENDINGS = (".xml", ".urdf")
-NAMED = 10  # files that do not count
+NAMED = 10  # largest number of uncounted files to name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,15 +78,15 @@ def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator
 
 
 def draw(source: str, rows: Sequence[Row], count: int, seed: int) -> list[Row]:
-  """Return at most `count` of a source's models, drawn by the seed, whatever other sources there are.
+  """Return at most `count` of a source's models, drawn by the seed, independent of other sources.
 
-  A larger sample has the smaller one in it.
+  A larger sample contains the smaller one.
   """
   return Random(f"{seed} {source}").sample(rows, len(rows))[:count]
 
 
 def fingerprint(path: Path) -> str:
-  """Return what tells a model that moves from others, an empty text if the file is none."""
+  """Return a text that identifies a model that moves; it is empty if the file has none."""
   try:
     with warnings.catch_warnings(action="ignore"):
       mj = compile_model(path)
@@ -96,7 +96,7 @@ def fingerprint(path: Path) -> str:
 
 
 def _digest(mj: mujoco.MjModel) -> str:
-  """Return a hash of all numbers of a model, but for where its files lie."""
+  """Return a hash of all numbers of a model, except the paths of its files."""
   digest = hashlib.sha256()
   for owner in (mj, mj.opt):
     for name in dir(owner):
@@ -118,7 +118,7 @@ def refusal(path: Path) -> str:
 
 def judge(path: Path, precision: str, states: int, seed: int, variant: str = "") -> str:
   """Return the verdict on a file, or on a variant of a URDF, in one precision."""
-  mujoco.set_mju_user_warning(lambda _: None)  # of states that are not sane, which are counted
+  mujoco.set_mju_user_warning(lambda _: None)  # about bad states, which are counted
   with warnings.catch_warnings(action="ignore"):
     model = load_model(_variant(path, variant) if variant else path)
     return verdict([finding for _, finding in compare(model, states, seed, [precision])], model)
@@ -144,7 +144,7 @@ def _identify(worker: Worker, folder: Path, file: str, record: Record) -> str:
 
 
 def _look(worker: Worker, folder: Path, row: Row, record: Record) -> Row:
-  """Return the row with what loading it gives, or what the record knows."""
+  """Return the row with the result of loading it, or the record's row."""
   known = record.known(row.file, row.model)
   if known:
     return known
@@ -191,7 +191,7 @@ class _Workers:
     return self._pool.map(lambda item: self._run(task, item), items)
 
   def stop(self) -> None:
-    """End all processes, once they have done what they are at."""
+    """End all processes, once they have finished their current tasks."""
     self._pool.shutdown(cancel_futures=True)
     while not self._idle.empty():
       self._idle.get().stop()

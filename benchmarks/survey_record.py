@@ -1,4 +1,4 @@
-"""Record of a survey: what became of each model, in a file that grows with it, and its counts by source."""
+"""Record of a survey: the outcome for each model, in a file that grows with it, and the counts by source."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LOADING = "loading: "  # begins the verdict on a model that did not load, though
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-  """What is known of one model; texts are empty where nothing is."""
+  """Findings on one model; a text without a finding is empty."""
 
   file: str  # in the folder of the survey
-  model: str  # the begin of its fingerprint
+  model: str  # the beginning of its fingerprint
   refusal: str = ""  # why it does not load
   float64: str = ""  # the verdict in that precision
   float32: str = ""
@@ -109,7 +109,7 @@ class Record:
       self._write()
 
   def add(self, row: Row) -> None:
-    """Add a row, or replace that of the same file."""
+    """Add a row, or replace the row of the same file."""
     with self._lock:
       self._rows[row.file] = row
       self._write()
@@ -131,7 +131,7 @@ def outcome(verdict: str) -> str:
 
 
 def counts(rows: Iterable[Row]) -> Mapping[str, Mapping[str, str | int]]:
-  """Return the columns of the table by source, the last of which is `all`."""
+  """Return the columns of the table by source; the last source is `all`."""
   by_source: dict[str, list[Row]] = {}
   for row in rows:
     by_source.setdefault(row.source, []).append(row)
@@ -153,7 +153,7 @@ def _count(source: str, rows: Sequence[Row]) -> dict[str, str | int]:
 
 
 def table(rows: Iterable[Row]) -> Iterator[str]:
-  """Yield the lines of a Markdown table by source; then what is refused, and what does not agree."""
+  """Yield the lines of a Markdown table by source; then the refusals, and the models that do not agree."""
   listed = [*rows]
   counted = counts(listed)
   for cells in (
@@ -171,7 +171,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def agrees(row: Row) -> bool:
-  """Return whether a model loads, and agrees in whatever it was compared in."""
+  """Return whether a model loads, and agrees in every precision that it was compared in."""
   return row.loads and all(_is_well(row.verdict(precision)) for precision in PRECISIONS)
 
 

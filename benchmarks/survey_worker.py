@@ -30,7 +30,7 @@ class Worker:
     self._process: Any = None
 
   def run(self, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a function of a module returns; raises UnfinishedError if it crashes or takes longer."""
+    """Return the result of a module's function; raise UnfinishedError if it crashes or takes too long."""
     if self._process is None:
       self._start()
     try:
@@ -55,7 +55,7 @@ class Worker:
     context = multiprocessing.get_context("spawn")
     self._tasks, theirs = context.Pipe()
     self._process = context.Process(target=_serve, args=(theirs, self.limit), daemon=True)
-    # Not to look for modules in the working directory; one at a time, as the environment is all threads'.
+    # Keep the working directory off the search path; one at a time, as threads share the environment.
     with STARTING, patch.dict(os.environ, PYTHONSAFEPATH="1"):
       self._process.start()
     theirs.close()  # so that the end of the process ends the connection
@@ -78,7 +78,7 @@ def _serve(tasks: Connection, limit: float) -> None:
     set_timer(timer, limit)
     try:
       answer = True, task(*arguments)
-    except Exception as error:  # whatever a file causes, the survey reports it and goes on
+    except Exception as error:  # the survey reports any error that a file causes, and goes on
       answer = False, f"{type(error).__name__}: {' '.join(str(error).split())}"
     set_timer(timer, 0)
     tasks.send(answer)

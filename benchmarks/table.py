@@ -73,7 +73,7 @@ def tasks(figures: Figures) -> str:
 def _training(
   curve: cases.Curve, runs: list[curves.Rows], goal: cases.Goal | None, figures: Figures
 ) -> list[str]:
-  """Return the row of a goal of a task; None: of the column that the curve compares."""
+  """Return the row of a goal of a task, or with None the row of the column that the curve compares."""
   column = goal.column if goal else curve.shown
   ends = [curves.last(rows, column) for rows in runs]
   half = curves.interval(ends)
@@ -93,7 +93,7 @@ def _training(
 
 
 def _time(seconds: float) -> str:
-  """Return a time limit as it is said."""
+  """Return a time limit as text, in seconds or minutes."""
   return f"{seconds:g} s" if seconds < 60 else f"{seconds / 60:g} min"
 
 

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.unilab python=<interpreter> scene=<MJCF file> timestep=0.01` measures all engines in
 turns. UniLab (Jia et al. 2026, arXiv 2605.30313) simulates on a CPU too, by MuJoCoUni, which batches
-MuJoCo C, or by MotrixSim. The interpreter is that of an environment with
+MuJoCo C, or by MotrixSim. The interpreter is from an environment with
 `pip install mujoco-uni-runtime motrixsim-core`.
 """
 
@@ -41,7 +41,7 @@ class Settings:
   num_envs: int = option(1024, "number of environments", low=1)
   spread: float = option(0.15, "largest control offset from home, as a fraction of half the range", low=0)
   warm: int = option(20, "control steps before the timed situation", low=0)
-  repetitions: int = option(7, "measurements of each engine, in turns, of which the median counts", low=1)
+  repetitions: int = option(7, "measurements of each engine, in turns; the median counts", low=1)
 
 
 class Seconds(NamedTuple):
@@ -90,7 +90,7 @@ def peer_run(name: str, settings: Settings, file: Path) -> Iterator[Callable[[],
 def compare(settings: Settings) -> None:
   """Print the speeds [substeps/s] of all engines in one situation, and the ratios of ours to theirs.
 
-  Ratios by the processor's time do not depend on what else the machine does.
+  Ratios by the processor's time do not depend on other programs.
   """
   spec = mujoco.MjSpec.from_file(settings.scene)
   spec.option.timestep = settings.timestep

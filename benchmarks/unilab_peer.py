@@ -2,7 +2,7 @@
 
 The file has a situation: qpos and qvel [num_envs, n], controls [steps, num_envs, nu], the timestep [s] and
 the substeps of a control step. For each line of standard input the engine runs it from its start, and prints
-the seconds by the clock and of the processor. This file imports nothing of the project, because the engines
+the wall and processor seconds. This file imports nothing of the project, because the engines
 need another MuJoCo than ours.
 """
 

@@ -63,7 +63,7 @@ class Settings:
 
 
 def straight_line(kilobytes: int) -> wp.Kernel:
-  """Return a CUDA kernel (passes, numbers [6]) whose threads run code of this size `passes` times."""
+  """Return a CUDA kernel (passes, numbers [6]); its threads run code of this size `passes` times."""
   start_warp()
   x: Any = wp.array(dtype=wp.float32)
   # Assembly, because the compiler would take a quarter of an hour for a megabyte of C++.

@@ -1,10 +1,10 @@
 """Trainer of robot policies: data-parallel PPO, SAC and TD3 over TensorDict.
 
-`gpurobot.train("ant")` trains, `gpurobot.load(folder)` takes up a run, and `gpurobot.make("ant", num_envs=8)`
+`gpurobot.train("ant")` trains, `gpurobot.load(folder)` opens a run, and `gpurobot.make("ant", num_envs=8)`
 makes environments; see gpurobot/api.py.
 
-Importing the package also registers the tasks with Gymnasium: `gymnasium.make("gpurobot/Ant-v0")`. It loads
-none of the libraries, so that a program which needs none starts at once.
+Importing the package also registers the tasks with Gymnasium: `gymnasium.make("gpurobot/Ant-v0")`. It imports
+none of the libraries, so a program without them starts at once.
 """
 
 import importlib
@@ -18,7 +18,7 @@ if own_packages.is_program():
   process.end_at_interrupt()
   own_packages.leave_working_directory()
   own_packages.prefer()
-  process.pause_collection()  # until the program has imported what it needs, see cli.user_errors
+  process.pause_collection()  # until the program's imports are done, see cli.user_errors
 process.limit_spinning()
 registration.register_on_import()
 
@@ -26,7 +26,7 @@ _API = ("Run", "load", "make", "train")
 
 
 def __getattr__(name: str) -> Any:
-  """Return a part of the Python interface, which is imported when it is first used."""
+  """Return a part of the Python interface, imported on first use."""
   if name not in _API:
     raise AttributeError(f"module 'gpurobot' has no attribute '{name}'")
   own_packages.prefer()
@@ -36,5 +36,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-  """Return the names of the package, those of the interface among them."""
+  """Return the names of the package, including the interface."""
   return sorted({*globals(), *_API})

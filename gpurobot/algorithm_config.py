@@ -36,7 +36,7 @@ class Scaling(StrEnum):
 
 
 class Bootstrap(StrEnum):
-  """Observation whose value follows a truncated episode."""
+  """Observation for the value after a truncated episode."""
 
   final = "final"
   next = "next"
@@ -92,7 +92,7 @@ class Activation(StrEnum):
 
 @dataclasses.dataclass
 class RNDConfig:
-  """RND: a reward for observations that were rare so far."""
+  """RND: a reward for observations seen rarely so far."""
 
   weight: float = option(0.0, "weight of the novelty reward beside the task's; 0: none", low=0)
   weight_final: float | None = option(
@@ -101,10 +101,10 @@ class RNDConfig:
   weight_steps: int = option(
     10_000_000, "environment steps over which the weight of the novelty reward changes linearly", low=1
   )
-  group: str = option("policy", "observation group whose novelty is rewarded: policy, or critic")
-  blocks: list[str] = option([], "blocks of the group whose novelty is rewarded; []: all")
+  group: str = option("policy", "observation group for the novelty reward: policy, or critic")
+  blocks: list[str] = option([], "blocks of the group for the novelty reward; []: all")
   hidden: list[int] = option([128, 128], "units of each hidden layer of predictor and target", low=1)
-  outputs: int = option(32, "random features of an observation that are predicted", low=1)
+  outputs: int = option(32, "random features of an observation to predict", low=1)
   lr: float = option(3e-4, "learning rate of the predictor", low=0)
   updates: int = option(4, "gradient steps of the predictor per iteration", low=1, high=1000)
   samples: int = option(2, "observations of each environment in a gradient step of the predictor", low=1)
@@ -112,7 +112,7 @@ class RNDConfig:
 
 @dataclasses.dataclass
 class AMPConfig:
-  """AMP: a reward for motions like those of a reference."""
+  """AMP: a reward for motions like a reference's."""
 
   style_weight: float = option(
     0.0, "weight of the style reward, for tasks with a style reference; 0: none", low=0
@@ -130,7 +130,7 @@ class AMPConfig:
   )
   replay: int = option(32, "pairs of each environment in the replay, from the last 16 iterations", low=1)
   noise: float = option(
-    0.0, "noise on what the discriminator learns from, in standard deviations of a feature", low=0
+    0.0, "noise on the training samples of the discriminator, in standard deviations of a feature", low=0
   )
 
 
@@ -145,7 +145,7 @@ class PPOConfig:
   gae_lambda: float = option(0.95, "lambda of generalised advantage estimation", low=0, high=1)
   bootstrap: Bootstrap = option(
     Bootstrap.final,
-    "observation whose value follows a truncated episode: final; next, the first of the next episode, for "
+    "observation for the value after a truncated episode: final; next, the first of the next episode, for "
     "critics that see the episode's age",
   )
   clip: float = option(0.2, "clip range of the probability ratio", low=0)
@@ -179,7 +179,7 @@ class PPOConfig:
   bounds_coef: float = option(1e-4, "weight of the penalty on action means beyond +-1.1", low=0)
   mirror_coef: float = option(0.0, "weight of the mirror symmetry loss, for tasks with a mirror", low=0)
   mirror_augment: bool = option(
-    False, "let the policy learn from the mirror image of each sample too, for tasks with a mirror"
+    False, "train the policy on the mirror image of each sample too, for tasks with a mirror"
   )
   loss: str | None = option(
     None, "function of your own that changes the terms of the loss: <file.py or module>:<function>", code=True
@@ -208,7 +208,7 @@ class PPOConfig:
   encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
   encoder_shared: bool = option(True, "one encoder of each image that both actor and critic see")
   random_shift: int = option(
-    0, "largest random shift of the images that are learnt from; 0: none", "pixels", low=0, high=64
+    0, "largest random shift of the images in training; 0: none", "pixels", low=0, high=64
   )
   recurrent: Recurrence = option(Recurrence.none, "recurrent layer before the hidden layers: none, lstm, gru")
   recurrent_units: int = option(256, "units of the recurrent layer", low=1)
@@ -233,7 +233,7 @@ class PPOConfig:
 class OffPolicyConfig:
   """Off-policy learning from a replay buffer."""
 
-  # A batch of 256 and a gradient step for every 16 environment steps suit processors, whose time goes to the
+  # A batch of 256 and a gradient step for every 16 environment steps suit processors: their time goes to the
   # transitions that pass the critics. HalfCheetah learns as much from a gradient step on 256 transitions as
   # from one on 512: after 6,000 of either it runs at 1.4 m/s.
   horizon: int = option(4, "steps per environment and iteration", low=1, high=2**32)
@@ -253,23 +253,23 @@ class OffPolicyConfig:
   )
   learning_starts: int = option(16, "steps per environment with random actions before learning", low=1)
   prioritized: bool = option(False, "draw transitions by their last errors instead of uniformly")
-  priority_alpha: float = option(0.6, "power of an error in its priority", low=0)
+  priority_alpha: float = option(0.6, "exponent of the error in its priority", low=0)
   priority_beta: float = option(
-    0.4, "how far weights undo the bias of priorities at first: 0, not; 1, all", low=0, high=1
+    0.4, "initial exponent of the importance weights: 0, no correction of the bias; 1, full", low=0, high=1
   )
   priority_steps: int = option(1_000_000, "environment steps within which priority_beta rises to 1", low=1)
   # With 3 and with 1, ball_balance has a return of 179 and 128 after 77,000 environment steps, and cartpole
   # passes 490 after 87,000 and not within 150,000. Hopper's, without noise, is 807 and 392 after 130,000.
   n_step: int = option(3, "steps of reward before the bootstrap", low=1, high=1000)
   gamma: float = option(0.99, "discount factor", low=0, high=1)
-  # The horizon of the value takes 1 / ((1 - gamma) tau) gradient steps: with 0.02 5,000, with 0.05 2,000.
+  # Values reach their horizon after 1 / ((1 - gamma) tau) gradient steps: 5,000 with 0.02, 2,000 with 0.05.
   tau: float = option(
-    0.05, "share of the critics that the target critics take over in a gradient step", low=0, high=1
+    0.05, "share of the critics mixed into the target critics in a gradient step", low=0, high=1
   )
   policy_tau: float = option(
-    0.003, "share of the policy that the average for evaluation takes over in a gradient step", low=0, high=1
+    0.003, "share of the policy mixed into its average for evaluation in a gradient step", low=0, high=1
   )
-  policy_delay: int = option(2, "gradient steps of the critics for one of the policy", low=1, high=1000)
+  policy_delay: int = option(2, "gradient steps of the critics per step of the policy", low=1, high=1000)
   # With 3e-4, HalfCheetah runs at 1.0 m/s after 6,400 gradient steps, with 1e-3 at 1.5 m/s.
   lr: float = option(1e-3, "learning rate", low=0)
   max_grad_norm: float = option(1.0, "maximum norm of a gradient", low=0)
@@ -293,7 +293,7 @@ class OffPolicyConfig:
     Critic.scalar, "output of the critics: scalar, a value; twohot, a distribution over bins"
   )
   clipped_double_q: bool = option(
-    False, "let the smaller value of the two critics count; false: their mean, which is more optimistic"
+    False, "use the smaller value of the two critics; false: their mean, which is more optimistic"
   )
   layer_norm: bool = option(True, "layer normalisation before each activation")
   activation: Activation = option(Activation.silu, "activation function of the hidden layers")
@@ -308,7 +308,7 @@ class OffPolicyConfig:
   )
   encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
   random_shift: int = option(
-    0, "largest random shift of the images that are learnt from; 0: none", "pixels", low=0, high=64
+    0, "largest random shift of the images in training; 0: none", "pixels", low=0, high=64
   )
   precision: Precision = option(
     Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
@@ -334,12 +334,12 @@ class TD3Config(OffPolicyConfig):
   noise_max: float = option(
     0.4, "largest standard deviation of the noise on the actions; each environment has its own", low=0
   )
-  target_noise: float = option(0.1, "standard deviation of the noise on the actions of a target", low=0)
-  target_noise_clip: float = option(0.5, "largest noise on the actions of a target", low=0)
+  target_noise: float = option(0.1, "standard deviation of the noise on target actions", low=0)
+  target_noise_clip: float = option(0.5, "largest noise on target actions", low=0)
 
 
 class DistillLoss(StrEnum):
-  """What distillation makes small between the actions of teacher and student."""
+  """Loss of distillation, between the actions of teacher and student."""
 
   kl = "kl"
   mse = "mse"
@@ -363,14 +363,14 @@ class DistillConfig:
   )
 
 
-# What distillation leaves unused of PPOConfig: it has neither rewards nor a critic to learn from.
+# Settings of PPOConfig that distillation does not use: it learns from neither rewards nor a critic.
 OF_REWARDS = (
   *("gamma", "gae_lambda", "bootstrap", "clip", "value_clip", "lr", "lr_min", "lr_max", "lr_scaling"),
   *("reference_minibatch", "schedule", "kl_target", "critic_coef", "entropy_coef", "entropy_coef_final"),
   *("entropy_steps", "bounds_coef", "mirror_coef", "mirror_augment", "loss", "reward_transform"),
   *("reward_scale", "rnd", "amp"),
 )
-# Settings without effect: their names, another setting of their group, and its value that takes their effect.
+# Settings without effect: their names, another setting of their group, and its value that disables them.
 IDLE = (
   (("lr_min", "lr_max", "kl_target"), "schedule", "constant"),
   (("reference_minibatch",), "lr_scaling", "none"),
@@ -384,5 +384,5 @@ IDLE = (
   (("target_noise_clip",), "target_noise", 0),
   (("mix_steps",), "mix", 0),
 )
-STARTS = ("log_std_init", "alpha")  # first values of what is learnt
+STARTS = ("log_std_init", "alpha")  # initial values of learnt parameters
 AlgorithmConfig = PPOConfig | SACConfig | TD3Config

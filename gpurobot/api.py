@@ -29,7 +29,7 @@ from gpurobot.run.files import read_json
 from gpurobot.run.interrupt import STOPPING
 
 CPU = torch.device("cpu")
-TRAINING = threading.RLock()  # threads, random numbers and defaults of torch are those of the process
+TRAINING = threading.RLock()  # torch's threads, random numbers and defaults belong to the process
 # Gets the learner and the last row of the log, by column, after each iteration; False ends training.
 Callback = Callable[[Algorithm, Mapping[str, float]], object]
 
@@ -38,7 +38,7 @@ Network = Callable[[int, list[int]], nn.Module]
 
 
 def _shape(zeros: Tensor) -> str:
-  """Return the shape of an input of which this is one row, as text."""
+  """Return the shape [n, ...] of an input as text, from one row of it."""
   return f"[n, {', '.join(map(str, zeros.shape[1:]))}]"
 
 
@@ -55,7 +55,7 @@ class RunPolicy:
   def __call__(self, obs: Any) -> Any:
     """Return actions [n, num_actions], or [num_actions], for raw observations [n, width], or [width].
 
-    A policy that sees takes a mapping: its images by name [n, height, width, channels], and "obs", if it also
+    A policy with images takes a mapping: images by name [n, height, width, channels], and "obs", if it also
     gets numbers. Arrays give arrays, and tensors tensors on their device. Raises ValueError if a shape is
     wrong.
     """
@@ -93,19 +93,19 @@ class RunPolicy:
     return action
 
   def reset(self, ended: Any = True) -> None:
-    """Start new episodes where `ended` [n], or everywhere; only a recurrent policy takes note."""
+    """Start new episodes where `ended` [n], or everywhere; only a recurrent policy needs it."""
     ended = torch.as_tensor(ended, dtype=torch.bool, device=CPU)
     if len(self._state):
       self._state[ended.expand(len(self._state))] = 0
 
 
 class Run:
-  """A training and what it left in its folder; everything is read when it is first asked for."""
+  """A training and the content of its folder; each part is read on first access."""
 
   def __init__(
     self, place: str | Path, task: str | Path | None = None, network: str | Network | None = None
   ) -> None:
-    """Take the run in a folder, or the newest of the runs below it.
+    """Open the run in a folder, or the newest run below it.
 
     task: its task if that is your own, a dotted module path or a .py file. network: its network if that is
     your own. Raises CheckpointError if there is no run.
@@ -128,7 +128,7 @@ class Run:
 
   @functools.cached_property
   def summary(self) -> dict[str, Any]:
-    """What the run says of itself at its end; it is empty until then."""
+    """The summary that the run writes at its end; empty until then."""
     return self._read("summary.json")
 
   @functools.cached_property
@@ -159,9 +159,9 @@ class Run:
 def train(task: str | Path | None = None, callback: Callback | None = None, **settings: Any) -> Run:
   """Train and return the run, as `python train.py` does.
 
-  Settings are those of train.py: `num_envs=1024`, `ppo={"lr": 1e-4}`, `env={"substeps": 2}`. A network or a
+  Settings are train.py's: `num_envs=1024`, `ppo={"lr": 1e-4}`, `env={"substeps": 2}`. A network or a
   loss of your own is a class or function: `ppo={"network": MyNetwork}`. Ctrl-C ends training with a
-  checkpoint. torch's seed, threads, precision and memory are afterwards as they were before.
+  checkpoint. torch's seed, threads, precision and memory are restored at the end.
   Raises ValueError on a mistake in the settings or in the task.
   """
   given = {key: _word(key, value) for key, value in config_files.flat(settings)}
@@ -177,7 +177,7 @@ def train(task: str | Path | None = None, callback: Callback | None = None, **se
 
 
 def _kept_to(callback: Callback) -> Callback:
-  """Return a callback that raises ConfigError if it changes defaults of torch by which training goes on."""
+  """Return a callback that raises ConfigError if it changes defaults of torch that the training needs."""
 
   def call(learner: Algorithm, row: Mapping[str, float]) -> object:
     before = facts()
@@ -191,7 +191,7 @@ def _kept_to(callback: Callback) -> Callback:
 
 
 def load(place: str | Path, task: str | Path | None = None, network: str | Network | None = None) -> Run:
-  """Return the run in a folder, or the newest of the runs below it, see `Run`."""
+  """Return the run in a folder, or the newest run below it, see `Run`."""
   return Run(place, task, network)
 
 
@@ -202,13 +202,13 @@ def make(task: str | Path, num_envs: int = 1, **options: Any) -> TaskVectorEnv:
 
 
 def _word(key: str, value: Any) -> Any:
-  """Return a setting as a run keeps it: a function or class as its reference."""
+  """Return a setting as a run saves it: a function or class as its reference."""
   return references.name_of(key, value) if callable(value) else value
 
 
 @contextlib.contextmanager
 def _unchanged() -> Iterator[None]:
-  """Leave the process as it was before: random numbers, threads, precision, memory and signals."""
+  """Restore random numbers, threads, precision, memory and signals of the process after the block."""
   threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
   if not TRAINING.acquire(blocking=False):
     raise ConfigError("a training runs in another thread: wait for its end, or train in a process of its own")

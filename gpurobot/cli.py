@@ -54,9 +54,9 @@ def user_errors(argv: list[str], world: World) -> Iterator[None]:
 
   A mistake is a ValueError, ImportError or OSError raised in the block, or a lack of memory. With
   `debug=true` among the arguments the traceback is shown instead. Ctrl-C exits with status 130, silently, and
-  a reader of standard output that has left, with 141. The main rank also prints what the packages log, such
-  as that a kernel is built. Warnings to the user are one line each. By then a program has imported its
-  libraries, so the garbage collector works from here on.
+  a closed pipe at standard output with 141. The main rank also prints the log messages of the packages, such
+  as the build of a kernel. Warnings to the user are one line each. The program has imported its libraries by
+  then, so the garbage collector resumes here.
   """
   process.resume_collection()
   process.raise_at_interrupt()
@@ -87,7 +87,7 @@ class _Teller(logging.Handler):
 
 @contextlib.contextmanager
 def _shown_logs() -> Iterator[None]:
-  """Print what the packages log while the block runs."""
+  """Print the log messages of the packages while the block runs."""
   teller, loggers = _Teller(), [logging.getLogger(package) for package in ("gpurobot", "physics")]
   for logger in loggers:
     logger.addHandler(teller)
@@ -167,7 +167,7 @@ def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
 
 
 def given_words(words: list[str], keys: Iterable[str]) -> dict[str, str]:
-  """Return what `key=value` arguments give; raise ConfigError, and say how a task or robot is named."""
+  """Return the values of `key=value` arguments; raise ConfigError that says how to name a task or robot."""
   try:
     return pairs(words, keys)
   except ConfigError as error:
@@ -179,7 +179,7 @@ def given_words(words: list[str], keys: Iterable[str]) -> dict[str, str]:
 
 
 def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
-  """Return the configuration with the settings of files; raise ConfigError that tells of them."""
+  """Return the configuration with the settings of files; raise ConfigError that names files as the source."""
   try:
     return assign(config, files) if files else config
   except ConfigError as error:
@@ -187,7 +187,7 @@ def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
 
 
 def _resumed(given: Mapping[str, Any]) -> str | None:
-  """Return the run to resume, if any; resume=auto is that of run_dir if it has a checkpoint."""
+  """Return the run to resume, if any; resume=auto is the run in run_dir if it has a checkpoint."""
   texts = (_text(given, key) for key in ("resume", "run_dir"))
   resumed, run_dir = (None if text == "null" else text for text in texts)
   if resumed != AUTO:
@@ -206,7 +206,7 @@ def _text(given: Mapping[str, Any], key: str) -> str | None:
 
 
 def _base(given: Mapping[str, Any], resumed: str | None, load: Load) -> tuple[TrainConfig, ModuleType]:
-  """Return the settings before those that are given are applied: the task's, or those of a resumed run."""
+  """Return the settings before the given ones are applied: the task's, or a resumed run's."""
   task = _text(given, "task")
   if not resumed:
     module = load(task or TrainConfig().task)
@@ -222,7 +222,7 @@ def _settle(
 ) -> TrainConfig:
   """Return the configuration with the given settings applied; raise an error if they do not go together.
 
-  A file may serve several algorithms, so that what it changes without effect is told and not refused.
+  A file may serve several algorithms, so its settings without effect cause a warning, not an error.
   """
   config = assign(_assign_files(before, files), given)
   changed = _changed(before, config)
@@ -262,13 +262,13 @@ def _placed(config: TrainConfig, here: Path, world: World) -> TrainConfig:
 
 
 def _changed(before: TrainConfig, config: TrainConfig) -> list[str]:
-  """Return the keys whose values differ."""
+  """Return the keys with different values."""
   old, new = to_dict(before), to_dict(config)
   return [key for key in new if new[key] != old[key]]
 
 
 def _unused(config: TrainConfig, keys: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-  """Yield those of the keys that the algorithm or its rewards do not use, with the reason and the remedy."""
+  """Yield the keys that the algorithm or its rewards do not use, with the reason and the remedy."""
   ppo, unused = config.ppo, unused_keys(config.algorithm)
   weights = {
     "ppo.rnd.weight": ppo.rnd.weight or ppo.rnd.weight_final,
@@ -283,7 +283,7 @@ def _unused(config: TrainConfig, keys: Iterable[str]) -> Iterator[tuple[str, str
 
 
 def _idle(config: TrainConfig, keys: Iterable[str]) -> dict[str, str]:
-  """Return those of the keys whose settings have no effect beside others, with the reason."""
+  """Return the keys without effect beside other settings, with the reason."""
   values, found = to_dict(config), {}
   for group, _, name in (key.rpartition(".") for key in keys if not key.startswith("env.")):
     for names, other, value in IDLE:
@@ -304,7 +304,7 @@ def _idle_resumed(config: TrainConfig, changed: list[str]) -> dict[str, str]:
 def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:
   """Return by key what all ranks of a training must share: settings, and digests of the files with code.
 
-  Ranks on unlike machines may have unlike `threads`.
+  `threads` may differ, as the machines of the ranks may.
   """
   values = to_dict(config)
   files = {"task": str(module.__file__)}
@@ -329,7 +329,7 @@ def start(
   """Run a program with settings from `key=value` arguments, or print its help.
 
   `read` returns the settings with the arguments applied, as `assign` does. A word may be the value of the key
-  `named` alone. A mistake ends the program with one line on standard error and status 2.
+  `named` without the key. A mistake ends the program with one line on standard error and status 2.
   """
   with user_errors(argv, World()), contextlib.redirect_stdout(cast("TextIO", Plain(sys.stdout))):
     words = [word for word in argv if word not in HELP]
@@ -342,7 +342,7 @@ def start(
 
 
 def with_folder(words: list[str], key: str) -> list[str]:
-  """Return the words with one that is a path as `key=<path>`; of a folder of runs it is the newest.
+  """Return the words with a bare path first, as `key=<path>`; a folder of runs stands for its newest run.
 
   `gpurobot play runs/ant` is short for `gpurobot play checkpoint=runs/ant/<its newest run>`.
   """
@@ -358,7 +358,7 @@ def with_folder(words: list[str], key: str) -> list[str]:
 
 
 def with_named(words: list[str], key: str) -> list[str]:
-  """Return the words with one that is no setting as `key=<word>` before the others, or `words` itself.
+  """Return the words with a bare one first, as `key=<word>`, or `words` itself if there is none.
 
   A path that looks like a setting has to be the first.
   """

@@ -30,7 +30,7 @@ def main(argv: list[str] | None = None) -> int | None:
 
 
 def _text(first: str, words: list[str]) -> str | None:
-  """Return what the words ask to be told if that needs no program; None if they name one that is to run."""
+  """Return the text that the words ask for if no program is needed; None if they name one to run."""
   if first in HELP:
     return describe()
   if first == "--version":
@@ -38,7 +38,7 @@ def _text(first: str, words: list[str]) -> str | None:
   own_packages.prefer()
   if first not in PROGRAMS:
     _fail(first)
-  sys.argv = [f"gpurobot {first}", *words]  # what the usage line of its help shows
+  sys.argv = [f"gpurobot {first}", *words]  # shown by the usage line of its help
   return _help(first, words) if {*HELP} & {*words} else None
 
 
@@ -57,7 +57,7 @@ def _help(name: str, words: list[str]) -> str | None:
 
 
 def version() -> str:
-  """Return the version that is installed, or that none is: the code runs where it lies."""
+  """Return the installed version, or the folder of code that runs without installation."""
   from importlib import metadata  # noqa: PLC0415 (it takes as long as the rest)
 
   try:

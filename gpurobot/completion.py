@@ -3,7 +3,7 @@
 bash and zsh: eval "$(gpurobot completion)" in ~/.bashrc or ~/.zshrc;
 fish:         gpurobot completion fish | source in ~/.config/fish/config.fish.
 
-`gpurobot completion "<line>"` prints what may follow a line.
+`gpurobot completion "<line>"` prints the completions of a line.
 """
 
 import json
@@ -17,7 +17,7 @@ from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, 
 from gpurobot.programs import HELP, PROGRAMS
 from gpurobot.run.output import until_unread
 
-# bash and zsh divide a line at = too, so that they complete a value alone.
+# bash and zsh divide a line at = too, so they complete a value alone.
 SCRIPT = """\
 [ -n "${ZSH_VERSION-}" ] && autoload -U +X bashcompinit && bashcompinit
 _gpurobot() {
@@ -39,11 +39,11 @@ end
 complete --command gpurobot --no-files --arguments '(__gpurobot)'"""
 TRAINS = ("train", "sweep")  # programs that take the keys of a training
 WORDS = {"tasks": ("describe", "new", "from", "debug")}  # keys of programs without settings
-SHOWN = "play"  # the program whose settings `demo` takes
+SHOWN = "play"  # the program with the settings of `demo`
 
 
 def candidates(line: str) -> list[str]:
-  """Return how the last word of a line, or its value after =, may go on; none: file names."""
+  """Return the completions of the last word of a line, or of its value after =; none: file names."""
   _, *words = f"{line}|".split()  # a mark that ends the last word, which may be empty
   last = words.pop().removesuffix("|") if words else ""
   if not words:
@@ -59,7 +59,7 @@ def candidates(line: str) -> list[str]:
 
 
 def _settings(name: str, words: Sequence[str]) -> dict[str, Leaf]:
-  """Return the settings of a program by key, with those of the task that the other words name."""
+  """Return the settings of a program by key, with the settings of the task that the other words name."""
   program = PROGRAMS[SHOWN if name == "demo" else name] if name in PROGRAMS else None
   known: dict[str, Leaf] = {}
   if program and program.settings:
@@ -81,7 +81,7 @@ def _of_training(words: Sequence[str]) -> dict[str, Leaf]:
 
 
 def _task(name: str, words: Sequence[str]) -> str:
-  """Return the task that the words name, or that of the run folder or demo that they name; "" if none."""
+  """Return the task that the words name, or the task of the named run folder or demo; "" if none."""
   given = dict(word.partition("=")[::2] for word in words)
   if name in TRAINS:
     return given.get("task", TrainConfig().task)
@@ -95,7 +95,7 @@ def _task(name: str, words: Sequence[str]) -> str:
 
 
 def _values(key: str, leaf: Leaf | None) -> Iterable[str]:
-  """Return the values of a setting, if there are only some."""
+  """Return the values of a setting, if they can be listed."""
   if key in ("task", "describe", "from"):
     return tasks.available()
   if key == "demo":
@@ -115,7 +115,7 @@ def _begin(start: str, words: Iterable[str]) -> list[str]:
 
 
 def main(argv: list[str]) -> None:
-  """Print the shell's script, or what may follow the line that `argv` holds."""
+  """Print the shell's script, or the completions of the line in `argv`."""
   with until_unread():
     if {*HELP} & {*argv}:
       print(__doc__)

@@ -30,9 +30,9 @@ from gpurobot.values import expected, fitting, plain, to_text
 from tasks.core.option import option
 from tasks.core.words import suggestion
 
-LARGEST = {bool: 1, int: 2**63 - 1, float: 3.4028234663852886e38}  # what tensors hold: int64 and float32
+LARGEST = {bool: 1, int: 2**63 - 1, float: 3.4028234663852886e38}  # limits of int64 and float32 tensors
 MOST_ENVS = 2**24
-CHANGED = "take a saved policy though the task's columns, actions or joints, or the robot's model, changed"
+CHANGED = "accept a saved policy though the task's columns, actions or joints, or the robot's model, changed"
 LIMITS = ("max_iterations", "max_steps", "max_seconds")  # the settings that end training
 
 
@@ -61,7 +61,7 @@ class Switch(StrEnum):
 
 
 class ConsoleStyle(StrEnum):
-  """How a training shows itself; auto: a live table on a terminal, lines elsewhere."""
+  """Console output of a training; auto: a live table on a terminal, lines elsewhere."""
 
   auto = "auto"
   lines = "lines"
@@ -77,7 +77,7 @@ class LogConfig:
     "auto: a live table on a terminal, lines elsewhere; lines; none: warnings alone",
   )
   images_every: int | None = option(
-    10, "rows of the log from one picture of what the policy sees to the next; null: none", low=1
+    10, "rows of the log between pictures of the policy's images; null: none", low=1
   )
   wandb: str | None = option(None, "project at Weights & Biases that gets the log too; null: none")
   mlflow: str | None = option(None, "experiment at MLFLOW_TRACKING_URI that gets the log too; null: none")
@@ -93,7 +93,7 @@ class TrainConfig:
     "learning algorithm: ppo, on-policy; sac or td3, off-policy; distill, from a teacher",
   )
   teacher: str | None = option(
-    None, "run folder or .pt file whose policy algorithm=distill teaches; several: <one>,<another>"
+    None, "run folder or .pt file of the teacher with algorithm=distill; several: <one>,<another>"
   )
   num_envs: int = option(4096, "number of environments, over all ranks", low=1, high=MOST_ENVS)
   seed: int = option(0, "seed of all random numbers", low=0, high=2**64 - 1)
@@ -105,7 +105,7 @@ class TrainConfig:
     False, "collect the next rollout while PPO learns from the last one, which V-trace corrects"
   )
   sim_device: str | None = option(
-    None, "device of the environments if it is not that of the network, as cpu; needs overlap=true"
+    None, "device of the environments if not the network's, such as cpu; needs overlap=true"
   )
   sim_threads: int | None = option(
     None, "CPU threads that simulate with overlap=true; null: half of them beside a CPU that learns", low=1
@@ -134,7 +134,7 @@ class TrainConfig:
   )
   graphs: Switch = option(
     Switch.auto,
-    "use CUDA graphs for rollout and update; auto: on CUDA; off: nor replay operations on a CPU",
+    "use CUDA graphs for rollout and update; auto: on CUDA; off: no replay of operations on a CPU either",
   )
   debug: bool = option(False, "show the traceback of an error")
   log: LogConfig = dataclasses.field(default_factory=LogConfig)
@@ -170,7 +170,7 @@ def leaves(config: Any, prefix: str = "") -> dict[str, Leaf]:
 
 @functools.cache
 def _kinds(kind: type) -> dict[str, Any]:
-  """Return the types of the fields of a dataclass, which take long to find."""
+  """Return the types of the fields of a dataclass, which are slow to resolve."""
   return typing.get_type_hints(kind)
 
 
@@ -197,9 +197,9 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
 def defaults(module: ModuleType, given: Collection[str] = (), algorithm: str | None = None) -> TrainConfig:
   """Return a task's default settings: the trainer's, overridden by the task's own.
 
-  A task overrides them in `TRAIN`, and those of an algorithm in `PPO`, `SAC`, `TD3` and `DISTILL`. Its number
-  of environments is for its own algorithm, which is PPO unless `TRAIN` names another. With another
-  `algorithm`, an off-policy one, there are OFF_POLICY_ENVS.
+  A task overrides them in `TRAIN`, and an algorithm's in `PPO`, `SAC`, `TD3` and `DISTILL`. Its number of
+  environments is for its own algorithm, PPO unless `TRAIN` names another. The default for any other
+  off-policy `algorithm` is OFF_POLICY_ENVS.
 
   If one of LIMITS is among the `given` keys, the task's own limits are dropped.
   """
@@ -222,7 +222,7 @@ def code_keys(config: Any) -> set[str]:
 
 
 def without_limits(values: Mapping[str, Any], given: Collection[str]) -> dict[str, Any]:
-  """Return values by key; drop those of LIMITS if one of LIMITS is among the `given` keys."""
+  """Return values by key, without LIMITS if any of these is among the `given` keys."""
   replaced = any(key in LIMITS for key in given)
   return {key: value for key, value in values.items() if not (replaced and key in LIMITS)}
 
@@ -337,27 +337,27 @@ def unused_keys(algorithm: str) -> set[str]:
 
 
 def is_among(key: str, keys: Collection[str]) -> bool:
-  """Return whether a dotted key, or a group that holds it, is among `keys`."""
+  """Return whether a dotted key, or a group that contains it, is among `keys`."""
   return any(key == known or key.startswith(f"{known}.") for known in keys)
 
 
 def policy_group(algorithm: str) -> str:
-  """Return the group of the settings of an algorithm's policy: a student is a policy as PPO's."""
+  """Return the settings group of an algorithm's policy; a student has PPO's."""
   return AlgorithmName.ppo if algorithm == AlgorithmName.distill else algorithm
 
 
 def algorithm_settings(config: TrainConfig) -> AlgorithmConfig:
-  """Return the settings of the algorithm that is used; those of a student's policy are PPO's."""
+  """Return the settings of the algorithm in use; a student's policy has PPO's."""
   return off_policy(config) if config.algorithm in OFF_POLICY else config.ppo
 
 
 def off_policy(config: TrainConfig) -> SACConfig | TD3Config:
-  """Return the settings of the off-policy algorithm that is used."""
+  """Return the settings of the off-policy algorithm in use."""
   return config.td3 if config.algorithm is AlgorithmName.td3 else config.sac
 
 
 def block(ppo: PPOConfig) -> int:
-  """Return the smallest number of environments whose sequences divide evenly among the minibatches."""
+  """Return the smallest number of environments with sequences that divide evenly among the minibatches."""
   sequences = ppo.horizon // sequence_length(ppo)
   return ppo.minibatches // math.gcd(ppo.minibatches, sequences)
 
@@ -382,4 +382,4 @@ class Load(typing.Protocol):
   """Loader of a task, as `tasks.load` is: the module with Config and Task for a name."""
 
   def __call__(self, name: str, source: str | None = None, given: str | None = None) -> ModuleType:
-    """Return the module; `source` is the checkpoint that says the name, `given` what the user says."""
+    """Return the module; `source` is the checkpoint with the name, `given` the user's name for it."""

@@ -16,7 +16,7 @@ from gpurobot.config import ConfigError
 NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
 LOG = logging.getLogger(__name__)
 DEEPEST = 100  # levels of nesting: PyYAML recurses, and 50,000 overflow the stack of the process
-OF_A_RUN = ("run_dir", "resume", "changed")  # keys of a config.json that are not for another run
+OF_A_RUN = ("run_dir", "resume", "changed")  # keys of a config.json that do not suit another run
 
 
 def read_all(paths: Iterable[str]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def read_all(paths: Iterable[str]) -> dict[str, Any]:
 def read(path: str) -> dict[str, Any]:
   """Return the settings of a file by dotted key; raise ConfigError if it cannot be read or holds none.
 
-  Keys are nested or dotted. Of a run's config.json its folder and what it resumed are left out.
+  Keys are nested or dotted. The keys OF_A_RUN of a run's config.json are left out.
   """
   if not path:
     raise ConfigError("'config=' has no value; write config=<file>")

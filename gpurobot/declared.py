@@ -1,4 +1,4 @@
-"""Settings that a module declares, without the rest of it and the libraries that the rest imports.
+"""Settings that a module declares, without its other code and the libraries that this code imports.
 
 The help of a program and the completion of its keys need settings alone, but the modules that declare them
 import torch and others, which takes seconds. tests/gpurobot/test_declared.py compares with the modules.
@@ -14,20 +14,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-OWN = ("gpurobot", "physics", "tasks")  # packages whose modules are read like this; others are imported
+OWN = ("gpurobot", "physics", "tasks")  # packages to read like this; others are imported
 
 
 @functools.cache
 def read(name: str) -> ModuleType:
-  """Return a module by its dotted name, of which only what is asked for is run, with what that refers to.
+  """Return a module by its dotted name; it runs only the statements of requested names and their needs.
 
-  A module that is imported already is returned as it is.
+  A module that is already imported is returned unchanged.
   """
   return sys.modules.get(name) or _Declared(name)
 
 
 class _Declared(ModuleType):
-  """Module whose statements run when a name that they bind is asked for; its classes have no methods."""
+  """Module that runs a statement when a name it binds is requested; its classes have no methods."""
 
   def __init__(self, name: str) -> None:
     spec = importlib.util.find_spec(name)
@@ -39,7 +39,7 @@ class _Declared(ModuleType):
     self._statements = {bound: statement for statement in tree.body for bound in _bound(statement)}
 
   def __getattr__(self, name: str) -> Any:
-    """Run the statement that binds a name, after those that it refers to."""
+    """Run the statement that binds a name, after the statements that it refers to."""
     statement = self.__dict__.get("_statements", {}).pop(name, None)
     if statement is None:
       raise AttributeError(f"module '{self.__name__}' declares no '{name}'")

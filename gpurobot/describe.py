@@ -1,7 +1,7 @@
 """Description of a robot's file: python -m gpurobot.describe <robot file> [key=value ...].
 
-It prints what the task `walk` finds in a robot with legs, or the task `reach` in an arm, and what is
-doubtful. picture=<file> draws the robot at home.
+It prints the parts that the task `walk` finds in a robot with legs, or the task `reach` in an arm, and
+doubts about them. picture=<file> draws the robot at home.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ PROGRAM = "python -m gpurobot.describe"
 
 @dataclasses.dataclass
 class Description(robot_file.ArmConfig, robot_file.LegsConfig):
-  """Description of a robot, with the settings of the tasks `walk` and `reach` that say what it is."""
+  """Description of a robot, with the settings of the tasks `walk` and `reach` that describe it."""
 
   robot: str | None = option(None, "MJCF or URDF file of a robot with legs, or of an arm")
   picture: str | None = option(None, "picture of the robot at home to write, .png; null: none")
@@ -28,7 +28,7 @@ class Description(robot_file.ArmConfig, robot_file.LegsConfig):
 
 
 def table(robot: LeggedRobot | Arm) -> str:
-  """Return what is known of a robot: a summary, its legs, and its joints with their servos."""
+  """Return the description of a robot: a summary, its legs, and its joints with their servos."""
   lines = [robot.summary(), ""]
   columns = {
     name: [f"{number:.3g}" for number in values.round(9) + 0.0]
@@ -50,7 +50,7 @@ def table(robot: LeggedRobot | Arm) -> str:
 
 
 def _images(robot: LeggedRobot) -> list[str]:
-  """Return the joint that is the image of each joint in a mirror, with - where it turns the other way."""
+  """Return the mirror image of each joint, with - where it turns the other way."""
   if not robot.mirrored:
     return ["-"] * len(robot.joints)
   pairs = zip(*robot.mirrored, strict=True)

@@ -27,7 +27,7 @@ from gpurobot.learn.random import Random
 from gpurobot.run.output import aligned
 
 Z = 1.96  # 95 % of a normal distribution lie within this many standard deviations of the mean
-SEEN = "seen"  # sum of an episode's observations, by which its repetition is recognised
+SEEN = "seen"  # sum of an episode's observations, which identifies a repetition
 MATRIX = 2  # dimensions of an observation group; an image has more
 ALIKE = 1e-5  # relative difference of two episodes that rounding explains: batches round by their size
 
@@ -64,7 +64,7 @@ class Figure:
 
   @classmethod
   def mean(cls, sums: Tensor, counts: Tensor) -> "Figure":
-    """Return the sum of `sums` [episodes] divided by that of `counts` [episodes]; nan if it is 0."""
+    """Return the sum of `sums` [episodes] over the sum of `counts` [episodes]; nan if the latter is 0."""
     value = sums.sum() / counts.sum()
     return cls(float(value), (sums - value * counts) / counts.mean())
 
@@ -94,8 +94,8 @@ def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Fi
   """Return figures over the first `rounds` episodes of each environment, by name.
 
   return, length [steps]: means over episodes. success: share of the successful episodes, if the task defines
-  success. diverged: share of the episodes whose simulation diverged. return/<term>: part of the return due to
-  one reward term, weighted. The task's metrics: means over all steps. Episodes that are all the same warn.
+  success. diverged: share of episodes with a diverged simulation. return/<term>: part of the return due to
+  one reward term, weighted. The task's metrics: means over all steps. Warns if all episodes are the same.
   """
   names: list[str] = []
   finished = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
@@ -136,7 +136,7 @@ def _is_constant(sums: Tensor) -> bool:
 
 
 def _quantities(step: TensorDict) -> dict[str, Tensor]:
-  """Return what a step adds to an episode's sums [num_envs], by name; 0 where the step diverged."""
+  """Return a step's contributions to an episode's sums [num_envs], by name; 0 where the step diverged."""
   valid, reward, success = step["valid"], step["reward"], step.get("success", None)
   quantities = {"return": reward, "length": torch.ones_like(reward)}
   quantities |= {} if success is None else {"success": success}

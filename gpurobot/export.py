@@ -2,7 +2,7 @@
 
 It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, and policy.json,
 their manifest, which both files also embed. The actions of both are compared with the policy's first. A task
-may write files of its own beside them, as motions that are tracked.
+may write files of its own beside them, such as the tracked motions.
 """
 
 import dataclasses
@@ -87,7 +87,7 @@ def _unrounded(settings: AlgorithmConfig) -> AlgorithmConfig:
 
 
 def _find_controls(env: Task) -> Controls | None:
-  """Fit the map from actions to controls on random actions; None if controls depend on more than those."""
+  """Fit the map from actions to controls on random actions; None if controls depend on more than these."""
   generator = torch.Generator().manual_seed(0)
   pairs = []
   env.reset()

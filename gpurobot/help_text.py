@@ -21,7 +21,7 @@ from gpurobot.config import (
 USAGE = "usage: {program} [key=value ...]\n"
 OTHERS = """
 Add algorithm={others} to see the settings of that algorithm instead.
-config=<file>,... takes settings from YAML files or a run's config.json; what is given beside it wins.
+config=<file>,... takes settings from YAML files or a run's config.json; arguments beside it win.
 """
 MOST_INDENT = 36  # largest indent of the meanings in the help text [columns]
 

@@ -1,7 +1,7 @@
 """Motion files: python -m gpurobot.motion <clip or file> [robot=<robot file>] [key=value ...].
 
-It prints what a motion asks of a robot, and what is wrong with it. play=true shows it in the browser, beside
-the robot whose servos follow it. out=<file>.npz writes it in a form that says all of itself.
+It prints the demands of a motion on a robot, and doubts about it. play=true shows it in the browser, beside
+a robot with servos that follow it. out=<file>.npz writes it in a self-describing form.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ NEW_RATE = 50.0  # frames per second of our own clips
 
 @dataclasses.dataclass
 class Motion(settings.Config, robot_file.LegsConfig):
-  """Motions, with the settings of the task `motion_track` that say what a file and its robot are."""
+  """Motions, with the settings of the task `motion_track` that describe a file and its robot."""
 
   robot: str | None = option(None, "MJCF or URDF file of a robot with legs; null: the humanoid of assets/")
   motion: str = option("", f"clips, with commas between: {settings.CLIPS}")
@@ -41,10 +41,10 @@ class Motion(settings.Config, robot_file.LegsConfig):
     False, "take out a steady rise or fall, and put the lower quarter of frames on the ground"
   )
   reorder: settings.Quaternion = option(
-    settings.Quaternion.file, "order of quaternions that are read in the other one; file: none are"
+    settings.Quaternion.file, "order of quaternions to read in the other one; file: none"
   )
   out: str | None = option(None, "file to write the motion to, .npz; null: none")
-  out_fps: float | None = option(None, "frames per second of that file; null: as many as there are", low=0.1)
+  out_fps: float | None = option(None, "frames per second of that file; null: the motion's", low=0.1)
   play: bool = option(False, "show the motion in the browser")
   host: str = option("localhost", "address to serve the page at; 0.0.0.0: reachable from other machines")
   port: int = option(8080, "port of the page; if it is taken, the next free one", low=1, high=65535)
@@ -123,7 +123,7 @@ def _write(clips: list[Clip], given: Motion) -> None:
 
 
 def main(argv: list[str]) -> None:
-  """Show the motion that `argv` names; a word may be the clip alone, and keys those of the task."""
+  """Show the motion that `argv` names; a word may be the clip alone, and keys may be the task's, env.*."""
   words = [word.removeprefix("env.") if "=" in word else word for word in argv]
   cli.start(Motion(), PROGRAM, words, show, named="motion")
 

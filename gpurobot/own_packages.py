@@ -1,4 +1,4 @@
-"""Import of gpurobot's packages beside this one, where a user's folder has the name of one of them."""
+"""Import of gpurobot's other packages, even where a user's folder has the name of one of them."""
 
 import os
 import sys
@@ -13,13 +13,13 @@ NAMES = ("physics", "tasks", "train")
 
 
 class _Finder:
-  """Finder of gpurobot's packages, whatever the search path has before them."""
+  """Finder of gpurobot's packages, ahead of the search path."""
 
   @staticmethod
   def find_spec(
     name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
   ) -> ModuleSpec | None:
-    """Return where one of NAMES is; None for any other module."""
+    """Return the spec of one of NAMES; None for any other module."""
     return PathFinder.find_spec(name, [PLACE]) if name in NAMES else None
 
 
@@ -36,7 +36,7 @@ def is_program() -> bool:
 
 
 def leave_working_directory() -> None:
-  """Look for modules no more in the working directory, as `python -m` and an empty entry of PYTHONPATH do."""
+  """Stop the search for modules in the working directory, by `python -m` or an empty entry of PYTHONPATH."""
   given = os.environ.get("PYTHONPATH", "")
   named = [entry for entry in given.split(os.pathsep) if entry]
   if looked_for() and not sys.flags.safe_path and sys.path[0] != PLACE:
@@ -48,10 +48,10 @@ def leave_working_directory() -> None:
 
 
 def prefer() -> None:
-  """Import gpurobot's packages from now on, not those of the working directory.
+  """Import gpurobot's packages from now on, not the working directory's.
 
   Programs of gpurobot and its Python interface call it. A user's program may have a `tasks` of its own, and
-  keeps it, but then it has none of gpurobot's: ImportError names it.
+  keeps it, but cannot have gpurobot's too: the ImportError names it.
   """
   check()
   if _Finder not in sys.meta_path:
@@ -59,7 +59,7 @@ def prefer() -> None:
 
 
 def check() -> None:
-  """Raise ImportError if the program has imported a module of its own by the name of one of gpurobot's."""
+  """Raise ImportError if the program has imported a module of its own with the name of one of gpurobot's."""
   for name in NAMES:
     module = sys.modules.get(name)
     places = [getattr(module, "__file__", None), *getattr(module, "__path__", [])]  # of a folder: no file

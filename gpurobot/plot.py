@@ -112,7 +112,7 @@ def _label(group: list[LearningCurve], firsts: list[LearningCurve]) -> str:
 
 
 def curve(rows: Rows, column: str, x: str) -> list[tuple[float, float]]:
-  """Return x and the column of each row that has a number, of a mean over episodes its `Score`."""
+  """Return x and the column of each row with a number; for a mean over episodes, the mean of its `Score`."""
   if column == "episodes" or not find(column).tag.startswith("episode/"):
     return [(row[x], row[column]) for row in rows if np.isfinite(row[column])]
   found = zip(rows, scores(rows, column), strict=True)

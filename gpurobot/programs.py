@@ -24,9 +24,9 @@ PROGRAMS = {
   "sweep": Program("gpurobot.sweep", "train with several seeds and settings", "Sweep"),
   "replay": Program("gpurobot.replay", "show how an environment diverged in training", "Replay"),
   "describe": Program(
-    "gpurobot.describe", "tell what a robot's file holds, before it learns to walk or to reach", "Description"
+    "gpurobot.describe", "describe the robot of a file, before it learns to walk or to reach", "Description"
   ),
-  "motion": Program("gpurobot.motion", "tell what a motion file holds, play it, convert it", "Motion"),
+  "motion": Program("gpurobot.motion", "describe a motion file, play it, convert it", "Motion"),
   "tasks": Program("gpurobot.tasks", "name the tasks, describe one, start a new one"),
   "doctor": Program("gpurobot.doctor", "check the installation", "Doctor"),
   "completion": Program("gpurobot.completion", "complete this command in a shell"),

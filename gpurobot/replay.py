@@ -58,7 +58,7 @@ def find(source: str | None) -> Path:
 def read(source: str | None, task: str | None = None) -> tuple[type[Task], Any, dict[str, Any]]:
   """Return the task, its settings and the content of the file that `find` finds.
 
-  `task` is the name that the user gives for the task. Raises ConfigError, CheckpointError or TaskError.
+  `task` is the user's name for the task. Raises ConfigError, CheckpointError or TaskError.
   """
   path = find(source)
   saved = checkpoint.read(path)
@@ -66,7 +66,7 @@ def read(source: str | None, task: str | None = None) -> tuple[type[Task], Any, 
     raise ConfigError(f"'{path}' holds no states; name a file in the folder {FOLDER}/ of a run")
   settings = saved["config"]
   module = tasks.load(settings["task"], source, task)
-  unused = code_keys(defaults(module))  # what steps the robot, and needs the user's word
+  unused = code_keys(defaults(module))  # networks and losses: a replay needs and imports none
   known = {key: value for key, value in settings.items() if key not in unused}
   return module.Task, checkpoint.configure(path, known, module).env, saved
 
@@ -88,7 +88,7 @@ def worst(values: Tensor, names: list[str]) -> str:
 
 
 def cause(saved: dict[str, Any], names: dict[str, list[str]]) -> str:
-  """Return what diverged in the last state: a position, a velocity, the reward or an observation."""
+  """Return the diverged quantity of the last state: a position, a velocity, the reward or an observation."""
   for field, part in (("qpos", "position"), ("qvel", "velocity")):
     last = saved["states"][field][-1]
     if not last.abs().sum() < DIVERGED:
@@ -99,7 +99,7 @@ def cause(saved: dict[str, Any], names: dict[str, list[str]]) -> str:
 
 
 def tell(saved: dict[str, Any], names: dict[str, list[str]], count: int) -> None:
-  """Print what diverged and the last `count` states, one line each."""
+  """Print the diverged quantity and the last `count` states, one line each."""
   states, reward = saved["states"], saved["reward"]
   print(
     f"environment {saved['env']} of {saved['config']['task']} diverged at iteration {saved['iteration']}: "

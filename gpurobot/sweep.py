@@ -34,7 +34,7 @@ from gpurobot.search.results import compare, report
 from gpurobot.search.space import Choices, Search, Space, draw, grid, parse
 from gpurobot.search.trial import Measure, Mode, Trial, make_trial
 
-MANY, MOST = 100, 10_000  # runs of a sweep: what takes seconds to check, and what nobody waits for
+MANY, MOST = 100, 10_000  # runs of a sweep: to check MANY takes seconds, and nobody waits for MOST
 MORE = """
 Every key of train.py is allowed too, with one value or several: seed=0,1,2 ppo.hidden=[64,64],[256,128]
 With search=random, sobol or pbt also ranges: ppo.gamma=0.9..0.99 ppo.lr=log:1e-4..1e-2
@@ -48,12 +48,12 @@ class Sweep:
   folder: str = option("runs/sweep/<task>", "folder of the results and of the run folders")
   jobs: int = option(1, "number of runs at a time; they divide the cores among them", low=1)
   launcher: Launcher = option(Launcher.local, "where runs run: local, this machine; ray, a Ray cluster")
-  metric: str = option("return", "column of the runs' logs that settings are compared by, as success")
-  mode: Mode = option(Mode.max, "best metric: max, the largest; min, the smallest, as of an error")
+  metric: str = option("return", "column of the runs' logs that settings are compared by, such as success")
+  mode: Mode = option(Mode.max, "best metric: max, the largest; min, the smallest, such as an error's")
   level: float | None = option(None, "level of the metric; the time until runs first reach it is reported")
   search: Search = option(
     Search.grid,
-    "settings: grid, all combinations; random or sobol, samples; pbt, a population whose settings change",
+    "settings: grid, all combinations; random or sobol, samples; pbt, a population with changing settings",
   )
   samples: int = option(16, "settings that search=random and sobol draw; members of search=pbt", low=1)
   search_seed: int = option(0, "seed of the choices of the search", low=0)
@@ -61,10 +61,10 @@ class Sweep:
     Prune.none, "settings that stop early: none; median, below the median; halving, all but the best"
   )
   rungs: int = option(5, "parts of a run after which prune=median compares", low=2)
-  reduction: int = option(3, "prune=halving keeps one setting of so many at a time", low=2)
+  reduction: int = option(3, "prune=halving keeps one in this many settings at a time", low=2)
   generations: int = option(10, "parts of a run after which search=pbt replaces and perturbs", low=2)
   exploit: float = option(
-    0.25, "share of members that search=pbt replaces by as many best", low=0.01, high=0.5
+    0.25, "share of members, the worst, that search=pbt replaces by the best", low=0.01, high=0.5
   )
 
 
@@ -78,7 +78,7 @@ def plan(argv: list[str]) -> tuple[Sweep, list[Trial]]:
 
 
 def read(argv: list[str]) -> tuple[Sweep, Space]:
-  """Return the sweep's settings, and what to try of each key; raise ConfigError on a bad argument."""
+  """Return the sweep's settings, and the choices for each key; raise ConfigError on a bad argument."""
   given = dict(word.partition("=")[::2] for word in argv)
   text = given.get("task", TrainConfig().task)
   names = text.split(",")
@@ -99,7 +99,7 @@ def read(argv: list[str]) -> tuple[Sweep, Space]:
 
 def check_population(settings: Sweep, space: Space) -> None:
   """Raise ConfigError if settings do not suit population-based training."""
-  extras.check("plot")  # of the drawing at the end
+  extras.check("plot")  # for the drawing at the end
   pbt.check_space(space)
   if settings.samples < 2:
     raise ConfigError("search=pbt needs two members or more; write samples=8")
@@ -108,7 +108,7 @@ def check_population(settings: Sweep, space: Space) -> None:
 
 
 def make_trials(settings: Sweep, space: Space) -> list[Trial]:
-  """Return a trial for each setting and seed, of a population for each member in its first generation.
+  """Return a trial for each setting and seed, or for each member of a population's first generation.
 
   Raises ConfigError if one of them is rejected.
   """
@@ -125,7 +125,7 @@ def make_trials(settings: Sweep, space: Space) -> list[Trial]:
     drawn = draw(others, settings.search, settings.samples, settings.search_seed)
     chosen = [values | seed for values in drawn for seed in grid({"seed": seeds})]
   if len(chosen) > MANY:
-    print(f"{len(chosen):,} runs: their settings are checked", flush=True)
+    print(f"{len(chosen):,} runs: checking their settings", flush=True)
   varying = {key for key, values in space.items() if not isinstance(values, Choices) or len(values.words) > 1}
   folder = Path(settings.folder)
   measure = measured(settings)
@@ -142,9 +142,9 @@ def main(argv: list[str]) -> None:
 
 
 def compete(settings: Sweep, space: Space) -> None:
-  """Run what is not finished yet, then compare all runs.
+  """Run all that is not finished yet, then compare all runs.
 
-  Exits with status 1 if a run failed, or with that of the signal that has interrupted the sweep.
+  Exits with status 1 if a run failed, or with the status of the signal that interrupted the sweep.
   """
   interrupt, begin = Interrupt(), starter(settings.launcher)
   console = open_console(interrupt)
@@ -189,13 +189,13 @@ def starter(launcher: Launcher) -> Start:
 
 
 def population(settings: Sweep, space: Space) -> pbt.Plan:
-  """Return how a population is trained."""
+  """Return the plan of a population's training."""
   numbers = (settings.generations, settings.exploit, settings.search_seed, settings.jobs)
   return pbt.Plan(space, Path(settings.folder), *numbers, measured(settings))
 
 
 def measured(settings: Sweep) -> Measure:
-  """Return what trials are compared by."""
+  """Return the measure to compare trials by."""
   return Measure(settings.metric, settings.mode, settings.level)
 
 
@@ -206,7 +206,7 @@ def first_members(settings: Sweep, space: Space) -> list[pbt.Member]:
 
 
 def prune(settings: Sweep, trials: Sequence[Trial], run: pbt.Run) -> list[Trial]:
-  """Run all trials, or as many parts of them as the rule of pruning lets them, and return them."""
+  """Run all trials, each until the rule of pruning ends it, and return them."""
   groups: dict[tuple[str, ...], list[Trial]] = {}
   for trial in trials:
     groups.setdefault(trial.setting, []).append(trial)

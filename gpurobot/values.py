@@ -1,4 +1,4 @@
-"""Values of settings: what a text means for a setting of some type, and what that type accepts."""
+"""Values of settings: the value of a text for a type, and the values that a type accepts."""
 
 import typing
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ SCALARS = (bool, int, float, str)
 
 
 def fitting(value: Any, kind: Any) -> Any:
-  """Return the value of a setting of some type that a string or an object gives.
+  """Return a string or an object as the value of a setting of some type.
 
   A whole number may come as a float, such as 1e6. Raises an error of any type if the value does not fit;
-  OmegaConf checks what this function lets pass.
+  OmegaConf checks what this function accepts.
   """
   parsed = from_text(value, kind) if isinstance(value, str) else value
   if isinstance(parsed, float) and parsed.is_integer() and int in (kind, *typing.get_args(kind)):
@@ -30,7 +30,7 @@ def fitting(value: Any, kind: Any) -> Any:
 
 
 def from_text(text: str, kind: Any) -> Any:
-  """Return the value that a text means for a setting of some type; raise ValueError if it means none.
+  """Return the value of a text for a setting of some type; raise ValueError if it has none.
 
   Numbers are decimal, strings are taken as they are, lists are [a,b], and `null` is None. Other types are
   YAML.

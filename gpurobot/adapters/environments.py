@@ -21,15 +21,15 @@ from tasks.base import Task
 
 
 def is_count(number: Any) -> bool:
-  """Return whether this is a whole number from 1 to MOST_ENVS, of Python or NumPy."""
+  """Return whether this is a Python or NumPy integer from 1 to MOST_ENVS."""
   return not isinstance(number, bool) and isinstance(number, Integral) and 1 <= int(number) <= MOST_ENVS
 
 
 class Environments:
   """`num_envs` environments of a task (a name for `tasks.load`), with `settings` of its Config.
 
-  With `training=True` they are the environments of training: with noise, delays and the other randomisation
-  of the task, and with first episodes at random phases. Otherwise they are those of `gpurobot.evaluate`.
+  With `training=True` they are as in training: with noise, delays and the task's other randomisation, and
+  with first episodes at random phases. Otherwise they are as in `gpurobot.evaluate`.
   Raises ValueError if the task, the number, a setting or the device is not valid.
   """
 
@@ -53,7 +53,7 @@ class Environments:
       self.action_space = spaces.MultiDiscrete(self.task.choices)
 
   def _observations(self) -> spaces.Space[Any]:
-    """Return the space of the policy's observations: numbers, or a Dict of them, "obs", and the images."""
+    """Return the space of the policy's observations: numbers, or a Dict of "obs" and the images."""
     width = self.task.obs_dims["policy"]
     numbers = spaces.Box(-np.inf, np.inf, (width,), np.float32)
     if not self.images:
@@ -75,15 +75,15 @@ class Environments:
     """Raise ValueError if the task observes images, which the adapter of a library does not pass on."""
     for name in images_of(self.task):
       raise ValueError(
-        f"the task observes images ('{name}'), which the adapter for {library} does not pass on: take that "
-        "for Gymnasium or TorchRL"
+        f"the task observes images ('{name}'), which the adapter for {library} does not pass on: use the "
+        "adapter for Gymnasium or TorchRL"
       )
 
   @own_defaults(autocast=True)
   def reset(self, seed: int | None = None) -> TensorDict:
     """Start new episodes in all environments; return the observation groups, [num_envs, width] each.
 
-    With a seed the environments become as new ones made with it: all history, such as curriculum levels, is
+    With a seed the environments start as if newly made with it: all history, such as curriculum levels, is
     dropped. Without a seed the random numbers and the history continue.
     """
     if seed is not None:
@@ -106,7 +106,7 @@ class Environments:
 
     Other libraries have no weight for transitions, so a diverged one becomes a termination with reward 0.
     Raises ValueError unless the actions are numbers of the shape [num_envs, num_actions]: int for choices,
-    none of them nan. On a GPU their values are not read, and nan ends the episode as a diverged one.
+    none of them nan. On a GPU their values are not read, and nan ends the episode as diverged.
     """
     self._check(action)
     step: TensorDict = self.task.step(action.detach().to(self.device))
@@ -115,7 +115,7 @@ class Environments:
     return step
 
   def _check(self, action: Tensor) -> None:
-    """Raise ValueError if these are no actions of the environments."""
+    """Raise ValueError unless these are actions of the environments."""
     if action.shape != (self.num_envs, self.task.num_actions):
       wanted = [self.num_envs, self.task.num_actions]
       raise ValueError(f"actions have the shape {list(action.shape)}; the environments expect {wanted}")

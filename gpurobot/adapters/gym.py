@@ -34,11 +34,11 @@ class TaskVectorEnv(VectorEnv[Any, Any, Any]):
   `settings` are fields of the task's Config, such as `episode_steps=200`. `training=True` adds noise, delays,
   pushes and first episodes at random phases, as in gpurobot's own training.
 
-  An observation is [num_envs, width]; of a task with images it is a dictionary of them by name
+  An observation is [num_envs, width]; with images it is a dictionary of them by name
   [num_envs, height, width, channels], uint8 or float16, with "obs" for the numbers, if there are any.
 
-  `info` holds `reward_<term>` (weighted), the task's metrics and `is_success` for the environments whose
-  episode continues, and `info["final_info"]` for those whose episode ended. As is usual in Gymnasium, a mask
+  `info` holds `reward_<term>` (weighted), the task's metrics and `is_success` for the environments with
+  a continuing episode, and `info["final_info"]` for the others. As is usual in Gymnasium, a mask
   `_x` [num_envs] says for which environments `x` is valid. With output=numpy `final_obs` is an object array
   of observations and None. With output=torch it is [num_envs, width], taken before the resets and always
   present, so that the host need not wait to learn whether an episode ended.

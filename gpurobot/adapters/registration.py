@@ -17,13 +17,13 @@ MODULE = f"{NAMESPACE}.adapters.gym"
 
 
 class _Finder:
-  """Finder that lets others find Gymnasium, and registers the tasks once it is imported."""
+  """Import hook that finds Gymnasium by the other finders, and registers the tasks once it is imported."""
 
   @classmethod
   def find_spec(
     cls, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
   ) -> ModuleSpec | None:
-    """Return where Gymnasium is, with a loader that also registers; None for any other module."""
+    """Return Gymnasium's spec with a loader that also registers the tasks; None for any other module."""
     if name != "gymnasium":
       return None
     others = (finder for finder in sys.meta_path if finder is not cls)

@@ -1,4 +1,4 @@
-"""Policies that come with gpurobot: assets/demos/<task>.pt, without what only a training needs."""
+"""Policies that come with gpurobot: assets/demos/<task>.pt, without the parts for training alone."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ from tasks.base import ASSETS
 FOLDER = ASSETS / "demos"
 MOST_BYTES = 10**6
 OF_A_POLICY = ("network", "obs_dims", "num_actions", "choices", "observations", "names")
-OF_A_RUN = ("run_dir", "resume", "checkpoint")  # settings that say where it was trained
+OF_A_RUN = ("run_dir", "resume", "checkpoint")  # settings with the paths of its training
 
 
 def names() -> list[str]:

@@ -89,7 +89,7 @@ class Deployed(nn.Module):
     return ["action", *control, *memory]
 
   def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-    """Return the outputs [n, ...] for `inputs` [n, ...], which are raw.
+    """Return the outputs [n, ...] for raw `inputs` [n, ...].
 
     "state" [n, state_width] is zero at the start of an episode, later the last "next_state".
     """

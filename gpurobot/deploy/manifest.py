@@ -80,13 +80,13 @@ def _outputs(deployed: Deployed) -> dict[str, str]:
 
 
 def _inside(deployed: Deployed) -> list[str]:
-  """List what the exported policy computes itself."""
+  """List the computations inside the exported policy."""
   chosen = deployed.head.sample_dtype is torch.int64
   parts = [
     "the most likely discrete actions" if chosen else "the policy's means, without noise, clipped to [-1, 1]"
   ]
   if deployed.images:
-    parts.insert(0, "mapping the range of each image to [0, 1]; what lies outside is cut off")
+    parts.insert(0, "mapping the range of each image to [0, 1]; values outside are clipped")
   if deployed.bound is not None and "obs" in deployed.inputs:
     normalised = "normalisation of observations to zero mean and unit variance, clipped at"
     parts.insert(0, f"{normalised} {deployed.bound:g} standard deviations")
@@ -96,7 +96,7 @@ def _inside(deployed: Deployed) -> list[str]:
 
 
 def _yours(env: VecEnv, deployed: Deployed) -> list[str]:
-  """List what the program that runs the policy has to provide."""
+  """List the duties of the program that runs the policy."""
   parts = ["the observation and the effect of an action, as the task defines them"]
   if isinstance(env, Task):
     parts = [f"the observation as in {_place(env.observe)}, without the noise and delays of training"]
@@ -120,7 +120,7 @@ def _short(path: Path) -> str:
 
 
 def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
-  """Return rates, observation, commands and the robot's parts; `names` are those of the policy's training."""
+  """Return rates, observation, commands and the robot's parts; `names` are from the policy's training."""
   robot, model = env.scene(env.config), env.model
   columns = names.get("column of 'policy'", env.obs_names["policy"])
   columns = columns[: len(columns) // env.observations.lengths["policy"]]

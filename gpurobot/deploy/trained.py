@@ -104,7 +104,7 @@ def parse(settings: P, words: list[str]) -> P:
 
 
 def _with_best(words: list[str]) -> list[str]:
-  """Return arguments whose last checkpoint is the file of the best policy if it is called BEST there."""
+  """Return arguments with the last checkpoint, if it is BEST, replaced by the file of the best policy."""
   named = [word.removeprefix(KEY) for word in words if word.startswith(KEY)]
   if named[-1:] != [BEST] or (len(named) == 1 and checkpoint.exists(BEST)):
     return words
@@ -137,7 +137,7 @@ def read(
 
 
 def trusted_network(source: str, saved: str | None, given: str | None) -> str | None:
-  """Return the reference to a policy's own network, which is the user's to give, as its code runs."""
+  """Return the reference to a policy's own network; the user must give it, as its code runs."""
   if saved and not given:
     argument = shlex.quote(f"network={saved}")
     raise ConfigError(f"'{source}' was trained with the network '{saved}', whose code runs: add {argument}")
@@ -147,7 +147,7 @@ def trusted_network(source: str, saved: str | None, given: str | None) -> str | 
 
 
 def read_policy(source: str | None, device: str = "cpu") -> dict[str, typing.Any]:
-  """Return a checkpoint's content, and import nothing; raise ConfigError or CheckpointError without one."""
+  """Return a checkpoint's content without imports; raise ConfigError or CheckpointError without one."""
   if source is None:
     raise ConfigError("checkpoint=<run folder or .pt file> is missing")
   saved = checkpoint.read(source, device)
@@ -176,7 +176,7 @@ def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -
 
 
 def _ranks(source: str, saved: Mapping[str, typing.Any]) -> Sequence[Mapping[str, typing.Any]]:
-  """Return the state of each rank, of the best policy that of its run; other policies alone have none."""
+  """Return the state of each rank; the best policy has its run's, other policies alone have none."""
   path = Path(source)
   if path.name == checkpoint.BEST and checkpoint.exists(path.parent):
     saved = checkpoint.read(path.parent)
@@ -185,7 +185,7 @@ def _ranks(source: str, saved: Mapping[str, typing.Any]) -> Sequence[Mapping[str
 
 
 def check_fit(source: str, learner: Mapping[str, typing.Any], env: VecEnv, changed: bool) -> None:
-  """Raise ConfigError if the policy's observations or actions differ from those of the environments."""
+  """Raise ConfigError if the policy's observations or actions differ from the environments'."""
   then, now = Spaces.saved(learner), Spaces.of(env)
   for name, before, after in zip(Spaces._fields, then, now, strict=True):
     if name != "names" and before != after:
@@ -198,9 +198,9 @@ def check_fit(source: str, learner: Mapping[str, typing.Any], env: VecEnv, chang
 
 
 def hold_levels(env: Task, states: Sequence[Mapping[str, typing.Any]]) -> None:
-  """Give environments the lasting buffers of a training, such as the level of a curriculum, and hold them.
+  """Copy the lasting buffers of a training, such as curriculum levels, to environments, and freeze them.
 
-  states: the task's `state_dict` of each rank. The environments are spread evenly over those of the training.
+  states: the task's `state_dict` of each rank. The environments are spread evenly over the training's.
   """
   for name, buffer in env.lasting.items():
     if all(name in state["memory"] for state in states):  # older checkpoints may lack one

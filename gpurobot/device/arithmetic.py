@@ -6,7 +6,7 @@ import torch
 def set_arithmetic(tf32: bool) -> None:
   """Set how torch multiplies float32 matrices and convolves, in the whole process; `tf32`: in TF32 on CUDA.
 
-  By default cuDNN convolves in TF32, and with the fastest algorithms: those of the gradients add up in an
+  By default cuDNN convolves in TF32, and with the fastest algorithms: their gradients are summed in an
   order that differs from run to run.
   """
   torch.set_float32_matmul_precision("high" if tf32 else "highest")

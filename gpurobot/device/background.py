@@ -21,8 +21,8 @@ class Background:
   def running(self, function: Callable[[], None], concurrent: bool = True) -> Iterator[None]:
     """Run a function while the block runs, and leave the block when both have ended.
 
-    It sees what was done before the block, and what comes after the block sees its results. The two must not
-    share what one of them writes. If not `concurrent`, the function ends before the block begins.
+    It sees all work before the block, and work after the block sees its results. The two must not share
+    memory that one of them writes. If not `concurrent`, the function ends before the block begins.
     """
     if self._stream:
       self._stream.wait_stream(torch.cuda.current_stream(self._device))
@@ -32,7 +32,7 @@ class Background:
     try:
       yield
     finally:
-      job.exception()  # waits, so that nothing goes on behind an error in the block
+      job.exception()  # waits, so that the function does not outlast an error in the block
     job.result()
     if self._stream:
       torch.cuda.current_stream(self._device).wait_stream(self._stream)

@@ -23,7 +23,7 @@ class Call(NamedTuple):
 
   @property
   def changes(self) -> bool:
-    """Whether it changes arguments, or what is no tensor."""
+    """Whether it changes arguments, or other state than tensors."""
     return bool(self.operation._schema.is_mutable) if isinstance(self.operation, OpOverload) else True
 
   @property
@@ -43,26 +43,26 @@ class Call(NamedTuple):
 
 
 class Fused(NamedTuple):
-  """Calls of which some are functions that do what many did, and the memory that these functions own."""
+  """Calls, with functions in place of many of them, and the memory that these functions own."""
 
   calls: list[Call]
   static: set[int]
 
 
 class Fusion(Protocol):
-  """What puts functions in the place of calls."""
+  """Replacement of calls by fused functions."""
 
   def __call__(
     self, calls: Sequence[Call], fresh: set[int], given: Sequence[Tensor], build: bool
   ) -> Fused | None:
     """Return calls with functions in place of many of them; None if there are none, or they are not built.
 
-    fresh: the memory that the calls allocate. given: the arguments of their tape. build: whether to start to
-    build functions that are not.
+    fresh: the memory that the calls allocate. given: the arguments of their tape. build: whether to start
+    building functions that are missing.
     """
 
   def built(self) -> bool:
-    """Return whether what was started has ended."""
+    """Return whether all builds that were started have ended."""
 
 
 def tensors_of(values: Any) -> list[Tensor]:
@@ -71,7 +71,7 @@ def tensors_of(values: Any) -> list[Tensor]:
 
 
 def memory_of(values: Any) -> set[int]:
-  """Return the addresses of the memory of tensors, of which empty ones have none."""
+  """Return the memory addresses of tensors; empty ones have none."""
   return {address_of(tensor) for tensor in tensors_of(values)} - {0}
 
 
@@ -81,5 +81,5 @@ def address_of(tensor: Tensor) -> int:
 
 
 def place_of(tensor: Tensor) -> tuple[Any, ...]:
-  """Return what tells a tensor from others, whatever object it is: its memory, and where it is there."""
+  """Return the identity of a tensor, whatever its object: its memory, and its place and layout there."""
   return address_of(tensor), tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype

@@ -73,13 +73,13 @@ class Clock:
 
 
 class OverlappedClock(Clock):
-  """Timer of a learner's parts, which also tells of the parts that another timer counts at the same time.
+  """Timer of a learner's parts that also reports the parts of a concurrent timer.
 
-  The times then sum to more than has passed.
+  Its times sum to more than the elapsed time.
   """
 
   def __init__(self, device: torch.device, other: Clock) -> None:
-    """Start in the part "other"; of the other timer, the time in its part "other" is not told."""
+    """Start in the part "other"; the other timer's own part "other" is left out."""
     super().__init__(device)
     self._meanwhile = other
 

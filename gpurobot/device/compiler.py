@@ -48,7 +48,7 @@ class Compiler:
 
 
 def _from_second_call(function: Callable[..., T]) -> Callable[..., T]:
-  """Return a function whose first call runs uncompiled and whose later calls run compiled."""
+  """Return a function that runs uncompiled in its first call and compiled in later ones."""
   compiled, called = torch.compile(function, dynamic=False), False
 
   def call(*inputs: Any) -> T:

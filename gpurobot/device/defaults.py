@@ -11,7 +11,7 @@ CPU = torch.device("cpu")
 
 
 def facts() -> tuple[object, ...]:
-  """Return the defaults of torch by which a training goes on."""
+  """Return the defaults of torch that a training needs."""
   return torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
 
 

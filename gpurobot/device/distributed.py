@@ -46,8 +46,8 @@ class World:
   def device(self, name: str, key: str = "device") -> torch.device:
     """Return this rank's device for auto, cpu, cuda or cuda:<index>; raise ConfigError if there is none.
 
-    Each rank of a machine has its own GPU, so several ranks cannot use cuda:<index>. `key` is that of the
-    setting, for the message.
+    Each rank of a machine has its own GPU, so several ranks cannot use cuda:<index>. `key` names the
+    setting in the message.
     """
     if name == "auto":
       name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -150,7 +150,7 @@ class World:
     self._give_up(failure)
 
   def _give_up(self, error: RuntimeError) -> NoReturn:
-    """Exit after a failed collective; the first surviving rank names those that do not answer.
+    """Exit after a failed collective; the first surviving rank names the ranks without an answer.
 
     Leaving the group closes the connections to this rank, so the ranks that wait for it fail and get here.
     """
@@ -173,7 +173,7 @@ class World:
     try:
       store.set(str(self.rank), "")
       while True:
-        over = time.monotonic() >= end  # asked before the last look: on a busy machine time passes in between
+        over = time.monotonic() >= end  # read before the last check: on a busy machine time passes in between
         alive = [rank for rank in range(self.size) if store.check([str(rank)])]
         if over or len(alive) == self.size:
           return alive

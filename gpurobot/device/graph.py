@@ -15,7 +15,7 @@ Piece = Callable[[], None]
 class GraphRecorder:
   """Recorder of one rank's graphs, on a separate stream, with one pool for their temporary memory.
 
-  The graphs can share the pool: none leaves there what another one reads, and no two run at once.
+  The graphs can share the pool: none leaves data there that another reads, and no two run at once.
   """
 
   def __init__(
@@ -36,11 +36,11 @@ class GraphRecorder:
   def record(self, function: Piece, **watched: object) -> torch.cuda.CUDAGraph | None:
     """Return the graph of a function; if the capture fails on any rank, warn and return None on all of them.
 
-    So it does if Python state of the `watched` objects changes. A failed capture has no side effects: no
+    A change of Python state in the `watched` objects is a failure. A failed capture has no side effects: no
     operation has run, and torch's state is restored. Every rank calls.
     """
     graph, failure = torch.cuda.CUDAGraph(), ""
-    before = python_state(watched, NEAR)  # deeper, a library may keep the stream and the like
+    before = python_state(watched, NEAR)  # deeper, a library may store the stream and the like
     generator = torch.cuda.default_generators[self._stream.device.index]
     state = generator.clone_state()
     # Only calls of this thread can invalidate the capture: others, such as NCCL's watchdog, go on.

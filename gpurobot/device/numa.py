@@ -20,9 +20,9 @@ def cores_by_node() -> list[set[int]]:
 
 
 def bind(local_rank: int, local_size: int) -> None:
-  """Let a rank's threads run on the cores of one node, where every node gets as many ranks.
+  """Bind a rank's threads to the cores of one node; every node gets the same number of ranks.
 
-  Linux gives a process memory of the node whose core first writes to it, so a rank that stays on its node
+  Linux places memory on the node of the core that first writes to it, so a rank that stays on its node
   reads its tensors there. A single rank, or a number of ranks that the nodes cannot share evenly, may use all
   cores as before; the first of several ranks warns.
   """
@@ -30,11 +30,11 @@ def bind(local_rank: int, local_size: int) -> None:
   if len(nodes) > 1 and local_size % len(nodes) == 0:
     os.sched_setaffinity(0, nodes[local_rank * len(nodes) // local_size])
   elif len(nodes) > 1 and local_size > 1 and local_rank == 0:
-    shares = f"{len(nodes)} NUMA nodes cannot share {local_size} ranks evenly, so that none keeps to a node"
+    shares = f"{len(nodes)} NUMA nodes cannot share {local_size} ranks evenly, so none is bound to a node"
     warnings.warn(f"{shares}: start a multiple of {len(nodes)}", stacklevel=3)
 
 
 def _cores(text: str) -> set[int]:
-  """Return the cores of Linux's list, as 0-3,8-11."""
+  """Return the cores of Linux's list, such as 0-3,8-11."""
   ends = [part.split("-") for part in text.strip().split(",") if part]
   return {core for first, *last in ends for core in range(int(first), int(*last or [first]) + 1)}

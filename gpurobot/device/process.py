@@ -37,7 +37,7 @@ def pause_collection() -> None:
 
 
 def resume_collection() -> None:
-  """Let a paused garbage collector go on; it never looks at what there is by now."""
+  """Resume a paused garbage collector; it ignores all objects that exist by now."""
   if not gc.isenabled():
     gc.freeze()
     gc.enable()
@@ -56,7 +56,7 @@ def collection_paused() -> Iterator[None]:
 
 
 def end_at_interrupt() -> None:
-  """Let Ctrl-C end the process at once with status 130: half of an import cannot clean up after itself."""
+  """Make Ctrl-C end the process at once with status 130, as a half-done import cannot clean up."""
   if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
     signal.signal(signal.SIGINT, _end)
 
@@ -66,7 +66,7 @@ def _end(*_: object) -> None:
 
 
 def raise_at_interrupt() -> None:
-  """Let Ctrl-C raise KeyboardInterrupt again."""
+  """Make Ctrl-C raise KeyboardInterrupt again."""
   if signal.getsignal(signal.SIGINT) is _end:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -74,8 +74,8 @@ def raise_at_interrupt() -> None:
 def python(*words: str, places: Iterable[str] = (), **variables: str) -> tuple[list[str], dict[str, str]]:
   """Return the command and the environment of a Python process of gpurobot's, with more variables.
 
-  It looks for modules beside gpurobot, in what PYTHONPATH names and in `places`. It never looks in the
-  working directory, which may be a run folder of somebody else; nor do the processes that it starts.
+  It looks for modules beside gpurobot, in PYTHONPATH and in `places`. It never looks in the
+  working directory, which may be somebody else's run folder; nor do the processes that it starts.
   """
   given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
   path = os.pathsep.join(filter(None, [PLACE, *given, *places]))
@@ -114,7 +114,7 @@ def keep_memory() -> None:
 
 
 def release_memory() -> None:
-  """Undo `keep_memory`: return what is free to the kernel, and do so from now on."""
+  """Undo `keep_memory`: return free memory to the kernel, now and from now on."""
   library = _glibc()
   if library is None:
     return
@@ -125,6 +125,6 @@ def release_memory() -> None:
 
 
 def _glibc() -> ctypes.CDLL | None:
-  """Return the C library if it is glibc, whose allocator can be set."""
+  """Return the C library if it is glibc, which has an allocator that can be set."""
   library = ctypes.CDLL(None) if os.name == "posix" else None
   return library if hasattr(library, "mallopt") else None

@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor
 
 PLAIN = (Number, str, bytes, type(None))
-MOST = 5000  # objects that are looked into, the nearest first: models have a million numbers
+MOST = 5000  # objects to visit, the nearest first: models have a million numbers
 NEAR = 3  # attributes and containers from the object to a number that a caller may set between two calls
 LARGE = 100_000  # arrays of more bytes are data, not state
 CONTAINERS = (list, tuple, deque, Mapping, Set)
@@ -30,15 +30,15 @@ SKIPPED = (Tensor, BuiltinFunctionType, ModuleType, type)
 
 
 def python_state(objects: Mapping[str, Any], depth: float = math.inf) -> dict[str, Any]:
-  """Return the numbers and texts that named objects hold, by path: in their attributes, theirs and so on.
+  """Return the numbers and texts in the attributes of named objects, in theirs and so on, by path.
 
-  The lengths of containers are among them, small arrays, the variables of closures, and what the objects'
-  classes and their modules hold. Tensors and code are left out, and what is deeper than `depth` attributes
-  and containers, or behind the MOST nearest objects.
+  They include the lengths of containers, small arrays, and the variables of closures, of the objects'
+  classes and of their modules. They exclude tensors, code, and all that is deeper than `depth` attributes
+  and containers, or beyond the MOST nearest objects.
   """
   found: dict[str, Any] = {}
   roots = dict(objects) | {name: own for value in objects.values() for name, own in _code(value).items()}
-  seen = dict[int, Any]()  # by id: what is made for the moment stays, as its id would be used again
+  seen = dict[int, Any]()  # by id: temporary objects stay alive, as their ids would be reused
   left = deque((name, own, 0) for name, own in roots.items())
   while left and len(seen) < MOST:
     path, value, above = left.popleft()
@@ -54,14 +54,14 @@ def python_state(objects: Mapping[str, Any], depth: float = math.inf) -> dict[st
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-  """Return the path of what differs between two states, or is in one of them alone; "" if nothing does."""
+  """Return the path of a value that differs between two states, or is in only one; "" if none does."""
   if different := [path for path in before if path in after and not _equal(before[path], after[path])]:
     return different[0]
   return next(iter(sorted(before.keys() ^ after.keys())), "")
 
 
 def _code(own: object) -> dict[str, dict[str, Any]]:
-  """Return what the classes of an object and their modules keep, by name, without those of Python itself."""
+  """Return the variables of an object's classes and their modules, by name, without Python's own."""
   found: dict[str, dict[str, Any]] = {}
   for kind in type(own).__mro__:
     name = kind.__module__
@@ -71,13 +71,13 @@ def _code(own: object) -> dict[str, dict[str, Any]]:
 
 
 def _named(names: Mapping[str, Any]) -> dict[str, Any]:
-  """Return what a class or a module keeps under names of its author, not of Python's own."""
+  """Return the variables of a class or a module, without names of Python's own."""
   return {name: value for name, value in names.items() if not name.startswith("__")}
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
-  """Return what an object holds, with its place there: a key, an index, or the name of an attribute."""
-  if isinstance(value, MethodType):  # what a tape repeats may change
+  """Return the parts of an object with their places: a key, an index, or the name of an attribute."""
+  if isinstance(value, MethodType):  # state that a tape repeats may change
     return [] if hasattr(value, "repeated") else [("", value.__self__), ("", value.__func__)]
   if hasattr(type(value), "tobytes"):  # of NumPy, and array.array
     return [("", value.tobytes())] if getattr(value, "nbytes", 0) <= LARGE else []
@@ -89,7 +89,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:
-  """Return what a container holds, by key or index; nothing of other objects."""
+  """Return the items of a container, by key or index; none of other objects."""
   if isinstance(value, list | tuple | deque):
     return [(f"[{index}]", part) for index, part in enumerate(value)]
   if isinstance(value, Mapping | Set):
@@ -109,10 +109,10 @@ def _attributes(value: Any) -> dict[str, Any]:
     return own | dict(zip(value.__code__.co_freevars, cells, strict=True))
   if isinstance(value, Mapping | Set) and not isinstance(value, dict):  # as a TensorDict
     return {}
-  state: Any = object.__getstate__(value)  # attributes, those of `__slots__` apart
+  state: Any = object.__getstate__(value)  # attributes, with `__slots__` apart
   dicts = filter(None, state if isinstance(state, tuple) else (state,))
   return {name: part for own in dicts for name, part in own.items()}
 
 
 def _equal(one: object, other: object) -> bool:
-  return one is other or one == other  # what is no number differs from itself
+  return one is other or one == other  # nan differs from itself

@@ -21,7 +21,7 @@ MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes
 def total_memory(device: torch.device) -> int:
   """Return the memory of a device, or of the machine for a CPU, whoever uses it [bytes].
 
-  Where the system does not tell it, it is the largest number.
+  If the system does not report it, it is the largest number.
   """
   if device.type == "cuda":
     return torch.cuda.mem_get_info(device)[1]

@@ -26,18 +26,18 @@ class Process(Protocol):
 
 
 class Running:
-  """Trial that another sweep has left running, as one that was killed does; a `Process` to wait for."""
+  """Trial that another sweep, such as a killed one, has left running; a `Process` to wait for."""
 
   def __init__(self, trial: Trial) -> None:
     """Wait for the training in the trial's folder."""
     self._folder, self._given_up = trial.folder, False
 
   def poll(self) -> int | None:
-    """Return 0 once it has ended, or is waited for no longer; None while it runs."""
+    """Return 0 once it has ended, or the wait is over; None while it runs."""
     return 0 if self._given_up or not folder.owner(self._folder) else None
 
   def terminate(self) -> None:
-    """Wait no longer: it is another sweep's."""
+    """Stop waiting: the trial is another sweep's."""
     self._given_up = True
 
 
@@ -52,7 +52,7 @@ Start = Callable[[Trial], Process]
 
 
 def start(trial: Trial) -> Process:
-  """Start a trial as a process whose output goes to its folder."""
+  """Start a trial as a process with its output in the trial's folder."""
   trial.folder.mkdir(parents=True, exist_ok=True)
   command, environment = python(*trial.command())
   with (trial.folder / OUTPUT).open("ab") as file:
@@ -74,7 +74,7 @@ def execute(trials: Sequence[Trial], jobs: int, say: Say, interrupt: Interrupt, 
       while waiting and len(active) < jobs and not interrupt.requested:
         trial = waiting.pop(0)
         if owner := folder.owner(trial.folder):
-          say(f"{trial.name}: {owner} still trains it, which is waited for")
+          say(f"{trial.name}: {owner} still trains it; waiting for its end")
         active.append((trial, Running(trial) if owner else begin(trial)))
       time.sleep(POLL)
       if interrupt.requested and not stopped:
@@ -90,16 +90,16 @@ def execute(trials: Sequence[Trial], jobs: int, say: Say, interrupt: Interrupt, 
           waiting.insert(0, trial)
         else:
           say(f"{trial.name}: {'interrupted' if stopped else ending(trial, status)}")
-  finally:  # an error, as a metric that no log has, leaves no trial running
+  finally:  # an error, such as a metric that no log has, leaves no trial running
     for _, process in active:
       process.terminate()
   return not interrupt.requested
 
 
 def goes_on(trial: Trial, process: Process) -> bool:
-  """Return whether a trial whose process has ended, but not the trial, is to be continued.
+  """Return whether to continue a trial that is unfinished though its process has ended.
 
-  It was the process of another sweep, or such a one has locked the folder before ours did.
+  The process was another sweep's, or another sweep's has locked the folder before ours.
   """
   return not trial.is_finished() and (isinstance(process, Running) or bool(folder.owner(trial.folder)))
 

@@ -29,7 +29,7 @@ LINEAGE, DRAWING = "lineage.csv", "lineage.png"
 
 
 class Plan(NamedTuple):
-  """How a population is trained."""
+  """Plan of a population's training."""
 
   space: Space
   folder: Path
@@ -41,14 +41,14 @@ class Plan(NamedTuple):
 
 
 class Member(NamedTuple):
-  """A member in one generation: its values by key, and the member whose checkpoint it continued."""
+  """A member in one generation: its values by key, and the member that it continued."""
 
   values: dict[str, str]
   parent: int
 
 
 class Ancestry(NamedTuple):
-  """What the lineage tells of a member in one generation, a row of its table."""
+  """A member in one generation, as a row of the lineage's table."""
 
   generation: int
   member: int
@@ -58,14 +58,14 @@ class Ancestry(NamedTuple):
 
 
 def check_space(space: Space) -> None:
-  """Raise ConfigError if a setting cannot be perturbed while a run goes on, or none is to be."""
+  """Raise ConfigError if a setting cannot be perturbed while a run goes on, or none is a range."""
   for key, values in space.items():
     if isinstance(values, Choices) and len(values.words) > 1:
       raise ConfigError(f"search=pbt perturbs ranges, and {key} has several values; write one, or a range")
     if isinstance(values, Range) and (values.whole or key.partition(".")[0] not in ("ppo", "sac", "td3")):
       raise ConfigError(f"search=pbt perturbs real numbers of the algorithm; {key} is none: write one value")
   if not any(isinstance(values, Range) for values in space.values()):
-    raise ConfigError("search=pbt perturbs ranges; write one or more, as ppo.lr=log:1e-4..1e-2")
+    raise ConfigError("search=pbt perturbs ranges; write one or more, such as ppo.lr=log:1e-4..1e-2")
 
 
 def next_generation(
@@ -73,8 +73,8 @@ def next_generation(
 ) -> list[Member]:
   """Return the members of the next generation: the worst continue one of the best, perturbed.
 
-  These get seeds of their own, so that they explore otherwise than the members that they continue.
-  scores: see `Trial.score`; None of those that failed, which leave nothing to continue. One has not.
+  These get seeds of their own, to explore differently from the members that they continue.
+  scores: see `Trial.score`; None for failed members, which leave nothing to continue. Not all have failed.
   """
   known = {index: score for index, score in enumerate(scores) if score is not None}
   order = sorted(known, key=lambda index: -known[index])
@@ -92,7 +92,7 @@ def next_generation(
 
 
 def explore(values: Mapping[str, str], space: Space, rng: np.random.Generator) -> dict[str, str]:
-  """Return the values by key, of which each range's is perturbed or drawn anew."""
+  """Return the values by key; each range's is perturbed or drawn anew."""
   changed = dict(values)
   for key, own in space.items():
     if isinstance(own, Range):
@@ -104,8 +104,8 @@ def explore(values: Mapping[str, str], space: Space, rng: np.random.Generator) -
 def evolve(members: Sequence[Member], plan: Plan, run: Run) -> list[Trial]:
   """Train a population of at least two; return the trials of its last generation, and write its lineage.
 
-  Stops early if the user interrupts, or if all members of a generation fail. A generation that another one
-  follows is decided: a member that failed in it is not tried again.
+  Stops early if the user interrupts, or if all members of a generation fail. A generation is final
+  once another follows: a member that failed in it is not tried again.
   """
   lineage: list[Ancestry] = []
   trials: list[Trial] = []

@@ -25,7 +25,7 @@ class Prune(StrEnum):
 
 
 def parts(prune: Prune, count: int, rungs: int, reduction: int) -> list[Fraction]:
-  """Return after which parts of the limits `count` settings are compared; the last part is the whole.
+  """Return the parts of the limits after which `count` settings are compared; the last part is the whole.
 
   halving: each part is `reduction` times the one before, and that share of the settings goes on. median:
   `rungs` equal parts.
@@ -43,7 +43,7 @@ def parts(prune: Prune, count: int, rungs: int, reduction: int) -> list[Fraction
 def best(histories: Sequence[Sequence[float]], reduction: int) -> list[int]:
   """Return the indices of the best settings by their last score: one of `reduction`, at least one.
 
-  Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943). Of equal ones the first counts as best,
+  Successive halving (Jamieson and Talwalkar 2016, arXiv 1502.07943). Of equal settings the first are best,
   with a warning if all are equal.
   """
   scores = {history[-1] for history in histories}
@@ -58,10 +58,10 @@ def best(histories: Sequence[Sequence[float]], reduction: int) -> list[int]:
 
 
 def above_median(histories: Sequence[Sequence[float]]) -> list[int]:
-  """Return the indices of the settings whose best score so far reaches the median of all mean scores.
+  """Return the indices of the settings with a best score so far of at least the median of all mean scores.
 
-  The median stopping rule (Golovin et al. 2017, Google Vizier). A setting whose last score is -inf, as it
-  failed, does not.
+  The median stopping rule (Golovin et al. 2017, Google Vizier). A failed setting, with a last score of
+  -inf, does not.
   """
   means = [float(np.mean(history)) for history in histories]
   middle = statistics.median_low(means)

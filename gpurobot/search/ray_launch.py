@@ -1,7 +1,7 @@
 """Launch of trials on a Ray cluster (ray.io), for searches that outgrow one machine.
 
-The machines of the cluster share the folders of the runs and have the same Python environment. A cluster that
-`ray start` or RAY_ADDRESS names is used; without one, Ray starts a local one.
+The machines of the cluster share the folders of the runs and have the same Python environment. Trials join
+the cluster of `ray start` or RAY_ADDRESS; without one, Ray starts a local one.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from gpurobot.device.process import PLACE, python, usable_cores
 from gpurobot.search.launch import POLL, Start
 from gpurobot.search.trial import OUTPUT, Trial
 
-LOST = 1  # exit status of a trial whose machine or worker is gone
+LOST = 1  # exit status of a trial that lost its machine or worker
 
 
 def run_command(command: Sequence[str], folder: Path, output: Path, stop: Path) -> int:
@@ -44,7 +44,7 @@ class RayProcess:
   """A trial that runs on the cluster, a `launch.Process`."""
 
   def __init__(self, trial: Trial, cpus: int, gpus: int) -> None:
-    """Queue the trial until a machine has as many CPUs and GPUs to spare."""
+    """Queue the trial until a machine has as many free CPUs and GPUs."""
     trial.folder.mkdir(parents=True, exist_ok=True)
     folder = trial.folder.absolute()
     (folder / OUTPUT).touch()

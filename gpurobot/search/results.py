@@ -20,7 +20,7 @@ Numbers = NDArray[np.float64]
 
 
 def figures(metric: str) -> tuple[str, ...]:
-  """Return the names of the figures of a setting, by the metric that settings are compared by."""
+  """Return the names of a setting's figures, for the metric that compares the settings."""
   return (metric, f"{metric}_low", f"{metric}_high", "steps_per_second", "seconds_to_level")
 
 

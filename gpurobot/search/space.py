@@ -16,14 +16,14 @@ from torch.quasirandom import SobolEngine
 from gpurobot.config import ConfigError, Leaf, check_range
 from gpurobot.values import expected, fitting
 
-LOG = "log:"  # prefix of a range whose logarithm is uniform
+LOG = "log:"  # prefix of a log-uniform range
 DIGITS = 4  # of the numbers that are drawn from a range
 FACTORS = (0.8, 1.2)  # of a perturbed number (Jaderberg et al. 2017, arXiv 1711.09846)
-STEP = 0.2  # of a number whose range is not logarithmic, as a share of the range: 1.2 gamma would be its end
+STEP = 0.2  # of a number in a uniform range, as a share of the range: 1.2 gamma would be its end
 
 
 class Search(StrEnum):
-  """How the settings of the trials are chosen."""
+  """Method that chooses the settings of the trials."""
 
   grid = "grid"
   random = "random"
@@ -44,7 +44,7 @@ class Choices:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-  """Numbers between two ends, both included; uniform, or with a uniform logarithm."""
+  """Numbers between two ends, both included; uniform or log-uniform."""
 
   low: float
   high: float
@@ -78,10 +78,10 @@ Space = Mapping[str, Choices | Range]
 
 
 def parse(key: str, text: str, leaf: Leaf) -> Choices | Range:
-  """Return what to try of a key: values separated by commas, or low..high, or log:low..high.
+  """Return the choices for a key: values separated by commas, or low..high, or log:low..high.
 
-  Commas within brackets do not separate. Raises ConfigError if a range is none of numbers that the setting
-  accepts.
+  Commas within brackets do not separate. Raises ConfigError unless the setting accepts the numbers of a
+  range.
   """
   if ".." not in text or "/" in text:  # a path may have dots
     return Choices(tuple(dict.fromkeys(re.split(r",(?![^\[]*\])", text))))
@@ -125,7 +125,7 @@ def draw(space: Space, search: Search, samples: int, seed: int) -> list[dict[str
   varying = [key for key, values in space.items() if isinstance(values, Range) or len(values.words) > 1]
   if not varying:
     raise ConfigError(
-      f"search={search} needs a setting with several values or a range, as ppo.gamma=0.9..0.99"
+      f"search={search} needs a setting with several values or a range, such as ppo.gamma=0.9..0.99"
     )
   units: NDArray[np.float64]
   if search is Search.random:

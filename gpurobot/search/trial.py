@@ -43,18 +43,18 @@ Own = dataclasses.make_dataclass(
 
 
 class Mode(StrEnum):
-  """Whether the largest or the smallest metric is best."""
+  """Direction of a metric: whether the largest or the smallest is best."""
 
   max = "max"
   min = "min"
 
 
 class Measure(NamedTuple):
-  """What trials are compared by: a column of their logs."""
+  """Measure to compare trials by: a column of their logs."""
 
   metric: str = "return"
   mode: Mode = Mode.max
-  level: float | None = None  # whose time is reported
+  level: float | None = None  # the time to reach it is reported
 
   @property
   def sign(self) -> int:
@@ -70,7 +70,7 @@ class Measure(NamedTuple):
 class Trial:
   """One run: the arguments that vary (without the seed), all arguments by key, and the configuration.
 
-  measure: what it is compared by. part: how much of its limits it may use now. parent: folder of the run that
+  measure: compares it with others. part: share of its limits to use now. parent: folder of the run that
   it continues, if it has no checkpoint of its own.
   """
 
@@ -119,7 +119,7 @@ class Trial:
     return [str(PROGRAM), *resume, *words]
 
   def result(self) -> dict[str, Any]:
-    """Return the figures of a finished run; its metric is a `Score`, None where no episode told it.
+    """Return the figures of a finished run; its metric is the mean of a `Score`, None without episodes.
 
     Raises ConfigError if the log has no column of the metric's name.
     """
@@ -141,7 +141,7 @@ class Trial:
     return read_json(self.folder / SUMMARY, **FIGURES)
 
   def begin_parts(self) -> None:
-    """Note that the run goes to its limits in parts, so that `check` lets them change.
+    """Note that the run goes to its limits in parts, so that `check` allows other limits.
 
     Raises ConfigError if its parts have been compared by another metric.
     """
@@ -179,7 +179,7 @@ class Trial:
   def score(self) -> float | None:
     """Return the metric, negative if the smallest is best; None if the run has failed.
 
-    Where no episode told the metric, it is -inf.
+    A metric without episodes is -inf.
     """
     if not self.is_finished():
       return None
@@ -216,7 +216,7 @@ def _read(words: tuple[str, ...]) -> TrainConfig:
 def make_trial(values: dict[str, str], varying: set[str], folder: Path, jobs: int, measure: Measure) -> Trial:
   """Return the trial with these values by key; raise ConfigError if train.py or `check` rejects them.
 
-  varying: keys whose values distinguish the trial; with its seed they name its folder below `folder`.
+  varying: keys that distinguish the trial; with its seed their values name its folder below `folder`.
   """
   words = {key: f"{key}={value}" for key, value in values.items()}
   setting = tuple(word for key, word in words.items() if key in varying and key != "seed")

@@ -1,7 +1,7 @@
 """Access to the viewer's page: which browsers its server answers, and which of their messages it takes.
 
-Any page of the internet can let a browser send requests to this machine. Their header Origin names that page.
-If its name was made to lead to this machine (DNS rebinding), the header Host has that name too.
+Any web page can make a browser send requests to this machine. Their Origin header names that page. If its
+name was made to resolve to this machine (DNS rebinding), the Host header has that name too.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ class Access:
   """Rule for requests: they name this server as their Host, and come from a page of it."""
 
   def __init__(self, host: str, allowed_hosts: Collection[str] = ()) -> None:
-    """Allow loopback, `host` and `allowed_hosts` as names of the server, at any port, as ssh changes it.
+    """Allow loopback, `host` and `allowed_hosts` as names of the server, at any port, because ssh changes it.
 
-    If `host` is EVERYWHERE, the machine's name and all IP addresses are allowed too: no name leads to those.
+    If `host` is EVERYWHERE, the machine's name and all IP addresses are allowed too: no name leads to these.
     """
     self.host, self._everywhere = host, host in EVERYWHERE
     own = (socket.gethostname(), socket.getfqdn()) if self._everywhere else ()
@@ -93,7 +93,7 @@ def _warn(problem: str) -> None:
 
 
 def is_usable(content: Any) -> bool:
-  """Return whether what a client sends has finite numbers alone, and sets no limit of a slider."""
+  """Return whether a client's message has only finite numbers, and sets no limit of a slider."""
   if isinstance(content, Mapping):
     return content.get("updates", {}).keys() <= {"value"} and is_usable(list(content.values()))
   if isinstance(content, list | tuple):
@@ -108,7 +108,7 @@ def aspect_of(client: viser.ClientHandle) -> float:
 
 @functools.cache
 def _take_what_is_usable() -> None:
-  """Drop a client's other messages from now on, and those that viser cannot read."""
+  """Drop a client's unusable messages from now on, and messages that viser cannot read."""
   handler: Any = viser.infra.WebsockMessageHandler
   before = handler._handle_incoming_message
 
@@ -124,7 +124,7 @@ def _take_what_is_usable() -> None:
 def guarded_servers(access: Access, serve: Callable[[Process], Process]) -> Iterator[None]:
   """Guard the servers that are started in the block by viser, which has no setting for it.
 
-  serve: adds to their answers to requests that are allowed. Raises ConfigError if there can be none at the
+  serve: extends their answers to allowed requests. Raises ConfigError if no server can run at the
   host, and RuntimeError if none was started as this expects.
   """
   try:

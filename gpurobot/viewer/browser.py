@@ -90,7 +90,7 @@ class Browser:
     ]
 
   def _told(self) -> range:
-    """Return the environments that are labelled by their policies: with a rival, all."""
+    """Return the environments with labels of their policies: all, if there is a rival."""
     return range(self.player.task.num_envs if self.player.rival else 0)
 
   def _side(self, index: int) -> str:
@@ -220,16 +220,16 @@ class Browser:
     )
 
   def _seen(self, image: Picture) -> Picture:
-    """Return an image that the policy sees, in the size of the page."""
+    """Return a policy's image, scaled to fit the page."""
     return fit(image, *SIGHT)
 
   def _draw_sight(self) -> None:
-    """Send what the policy sees in the selected environment."""
+    """Send the policy's images of the selected environment."""
     for name, image in self.player.sight(self.player.index).items():
       self._sight[name].image = self._seen(image)
 
   def _duel(self) -> str:
-    """Return how policy and rival have done so far, as lines of a list."""
+    """Return the mean returns of policy and rival so far, as lines of a list."""
     if not self.player.rival:
       return ""
     lines = [

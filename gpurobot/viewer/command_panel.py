@@ -1,4 +1,4 @@
-"""Commands in the browser: sliders, keys, sticks, and what is commanded in the scene."""
+"""Commands in the browser: sliders, keys, sticks, and the command drawn in the scene."""
 
 import functools
 import math
@@ -15,8 +15,8 @@ STEPS = 40  # fewest positions of a slider
 NUDGE = 0.1  # change by a key, as a share of the range
 # Keys that raise and lower the first three components: viser moves its camera with W, A, S, D, Q and E.
 KEYS = (("I", "K"), ("J", "L"), ("U", "O"))
-# Axes of a gamepad that set the first three components, all up or to the left: of velocities the last one is
-# a rate of turning, of a position it is the height.
+# Axes of a gamepad that set the first three components, all up or to the left: the last one is the yaw rate
+# of a velocity command, and the height of a position.
 STICKS = {"velocity": (1, 0, 2), "position": (1, 0, 3)}
 STILL = 0.1  # largest position of a stick that counts as none
 COMMANDED, ACTUAL = (40, 180, 60), (40, 90, 220)  # colours
@@ -31,7 +31,7 @@ class CommandPanel:
   def __init__(self, server: viser.ViserServer, player: Player, commands: Commands, world: str) -> None:
     """Add the folder and the keys of the page; a key also switches the sliders on.
 
-    world: name of the page's node whose frame is that of the world.
+    world: name of the page's node with the world frame.
     """
     self._server, self._player, self._commands = server, player, commands
     self._nudges: SimpleQueue[tuple[str, float]] = SimpleQueue()
@@ -47,7 +47,7 @@ class CommandPanel:
       self._add_keys()
 
   def _add_keys(self) -> None:
-    """Let keys move the sliders, and tell which."""
+    """Bind keys to the sliders, and list them."""
     words = []
     for name, keys in zip(self.sliders, KEYS, strict=False):
       words.append(f"{keys[0]}/{keys[1]} {name}")
@@ -102,7 +102,7 @@ class CommandPanel:
 
 
 def positions(low: float, high: float) -> tuple[float, float, float, float]:
-  """Return the ends of a slider in a range, its step, a power of ten, and where it is at first."""
+  """Return the ends of a slider in a range, its step, a power of ten, and its initial position."""
   digits = -math.floor(math.log10((high - low) / STEPS))
   first, last = math.ceil(round(low * 10.0**digits, 6)), math.floor(round(high * 10.0**digits, 6))
   ends = [round(end / 10.0**digits, max(digits, 0)) for end in (first, last, 1, min(max(0, first), last))]

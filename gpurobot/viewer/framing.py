@@ -1,4 +1,4 @@
-"""Robot of a scene, and a camera that has it in its picture."""
+"""Robot of a scene, and a camera that frames it."""
 
 import dataclasses
 import itertools
@@ -40,9 +40,9 @@ def find_robot(model: mujoco.MjModel) -> Robot:
 
 
 def subject(model: mujoco.MjModel, robot: Robot) -> NDArray[np.bool_]:
-  """Return the geoms to have in the picture [ngeom] bool: a robot that roams, or else all that can move.
+  """Return the geoms to frame [ngeom] bool: a robot that roams, or else all that can move.
 
-  With a body that can move goes what it is mounted on: the foot of an arm, the cabinet of a drawer.
+  A body that can move comes with its mount: the foot of an arm, the cabinet of a drawer.
   """
   roots, bodies = model.body_rootid[model.geom_bodyid], model.geom_bodyid
   drawn = ~np.isin(model.geom_type, GROUND) & (model.geom_group < HIDDEN) & (model.geom_rgba[:, 3] > 0)

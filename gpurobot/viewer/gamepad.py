@@ -25,7 +25,7 @@ setInterval(() => {{
 
 
 class Gamepad:
-  """Server's side of the browsers' gamepads, of which the one that moved last counts."""
+  """Server's side of the browsers' gamepads; the one that moved last counts."""
 
   def __init__(self) -> None:
     """Begin without any."""
@@ -37,7 +37,7 @@ class Gamepad:
     return axes
 
   def serve(self, process: Process) -> Process:
-    """Return `process` with the script added to the page, and what the script sends taken."""
+    """Return `process` that also adds the script to the page and stores the script's messages."""
 
     def serve(connection: ServerConnection, request: Request) -> Response | None:
       url = urlsplit(request.path)
@@ -45,7 +45,7 @@ class Gamepad:
         return connection.respond(self._take_in(url.query), "")
       page = url.path == "/" and "Upgrade" not in request.headers
       if page:
-        del request.headers["Accept-Encoding"]  # a packed page takes no script
+        del request.headers["Accept-Encoding"]  # a script cannot be appended to a compressed page
       response = process(connection, request)
       if page and response and response.status_code == HTTPStatus.OK:
         response.body += SCRIPT.encode()
@@ -56,7 +56,7 @@ class Gamepad:
     return serve
 
   def _take_in(self, text: str) -> HTTPStatus:
-    """Keep positions that the script sends; a client may send any text."""
+    """Store positions that the script sends; a client may send any text."""
     try:
       axes = [float(word) for word in text.split(",")]
     except ValueError:

@@ -25,9 +25,9 @@ def cells(count: int, pitch: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Grid:
-  """Places of the environments of a stage; what cannot move is copied to each.
+  """Places of the environments of a stage; fixed bodies are copied to each.
 
-  The selected environment is where its simulation is. On a height field all are: they share the terrain.
+  The selected environment stays where it is simulated. On a height field all do: they share the terrain.
   """
 
   def __init__(self, server: viser.ViserServer, stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Page that plays motions: a robot as a clip has it, and beside it one whose servos follow the clip."""
+"""Page that plays motions: a robot posed by a clip, and beside it one with servos that follow the clip."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from gpurobot.viewer.scenery import dressed, sky
 from tasks.motion.clip import Clip
 from tasks.motion.states import states
 
-ASIDE = np.array([0.0, 1.5, 0.0])  # where the robot stands that the servos move [m]
+ASIDE = np.array([0.0, 1.5, 0.0])  # place of the robot that its servos move [m]
 STATE = ("qpos", "qvel", "ctrl")
 DRAWN = 1 / 30  # shortest time between two frames of the page [s]
 
@@ -26,13 +26,13 @@ class MotionPage:
   def __init__(
     self, scene: mujoco.MjSpec, model: physics.Model, clips: Sequence[Clip], host: str, port: int
   ) -> None:
-    """Serve at `host`, at `port` or the next free one; `model` is that of the scene."""
-    self.model = dressed(scene)  # what it adds comes last, so states of `model` fit
+    """Serve at `host`, at `port` or the next free one; `model` is the scene's."""
+    self.model = dressed(scene)  # its additions come last, so states of `model` fit
     self.clips = {clip.name: (*states(clip, model), 1.0 / clip.fps) for clip in clips}
     self.controlled = model.jnt_qposadr[model.mj.actuator_trnid[:, 0]]
     self.driven = model.jnt_dofadr[model.mj.actuator_trnid[:, 0]]
     stiffness, damping = -model.actuator_biasprm[:, 1:3].T
-    self.lead = damping / stiffness  # by which a servo lags [nu] [s]
+    self.lead = damping / stiffness  # lag of a servo [nu] [s]
     with guarded_servers(Access(host), lambda process: process):
       self.server = viser.ViserServer(host=host, port=port, label="motion", verbose=False)
     self.address = f"http://{host}:{self.server.get_port()}"
@@ -46,7 +46,7 @@ class MotionPage:
     self.server.on_client_connect(self._greet)
 
   def start(self) -> None:
-    """Begin with the chosen clip; both robots are as it begins."""
+    """Begin the chosen clip, with both robots in its first frame."""
     self.name = self._chosen.value if self._chosen.value in self.clips else next(iter(self.clips))
     self.qpos, self.qvel, self.step = self.clips[self.name]
     self.frame = 0

@@ -66,7 +66,7 @@ class Window:
       setattr(camera, name, getattr(wanted, name))
 
   def overlay(self, area: mujoco.MjrRect) -> list[tuple[mujoco.MjrRect, Picture]]:
-    """Return what the policy sees in the selected environment, and where: along the upper edge of an area."""
+    """Return the policy's images of the selected environment, placed along the upper edge of an area."""
     placed, left = [], area.left
     for image in self.player.sight(self.player.index).values():
       shown = fit(image, area.width, max(1, int(SIGHT * area.height)))

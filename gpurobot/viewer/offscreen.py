@@ -19,7 +19,7 @@ from gpurobot.viewer.stage import Stage
 from tasks.base import Task
 
 Picture = NDArray[np.uint8]  # [height, width, 3]
-Sight = Callable[[int], Mapping[str, Picture]]  # index of an environment -> images that its policy sees
+Sight = Callable[[int], Mapping[str, Picture]]  # index of an environment -> images of its policy
 
 BACKENDS = ("egl", "osmesa")  # EGL renders on a GPU, or by Mesa on the CPU; OSMesa does not need EGL
 PROBE = """
@@ -91,7 +91,7 @@ class Canvas:
 
 
 def beside(scene: Picture, seen: Sequence[Picture]) -> Picture:
-  """Return a picture of a scene, with what a policy sees in it in a column at its right, if it sees images.
+  """Return a picture of a scene, with a policy's images, if there are any, in a column at its right.
 
   Each image is as high as its share of the column, and at most as wide as the scene.
   """
@@ -135,7 +135,7 @@ class Camera:
   def shoot(self, sight: Sight | None = None) -> Picture:
     """Return the image [rows * height, columns * width, 3] of the current states; unused tiles are black.
 
-    sight: returns what the policy sees in an environment, which is shown beside the scene in wider tiles.
+    sight: returns the policy's images of an environment, to show beside the scene in wider tiles.
     """
     tiles = [self._tile(index, sight) for index in range(self.envs)]
     height, width, _ = tiles[0].shape

@@ -19,7 +19,7 @@ from gpurobot.viewer.stage import task_of
 
 
 class Player:
-  """A policy with its environments, one of which is selected."""
+  """A policy with its environments; one of them is selected."""
 
   def __init__(self, found: trained.Trained, against: str | None = None) -> None:
     """Start new episodes in all environments.
@@ -32,7 +32,7 @@ class Player:
     self.index = 0  # of the selected environment
     self.command: list[float] | None = None  # its command; None: the task draws it
     self.terms: dict[str, float] = {}  # weighted terms of its last reward
-    self.commands = self.task.commands  # what can be commanded; None if the task declares nothing
+    self.commands = self.task.commands  # None if the task declares none
     self.restart()
 
   def restart(self) -> None:
@@ -73,7 +73,7 @@ class Player:
     return action
 
   def _score(self, reward: Tensor) -> None:
-    """Add the rewards [num_envs] of a step to the returns, and keep those of the episodes that ended."""
+    """Add the rewards [num_envs] of a step to the returns, and store the returns of ended episodes."""
     self._returns += reward
     for side, scores in enumerate(self._scores):
       scores.extend(self._returns[side::2][self._ended[side::2]].tolist())
@@ -103,7 +103,7 @@ class Player:
     return {name: x[self.index].float().reshape(-1) for name, x in blocks.items() if name not in images}
 
   def sight(self, index: int) -> dict[str, Picture]:
-    """Return what the policy sees in an environment now, pictures [height, width, 3] uint8 by name."""
+    """Return the policy's present images of an environment, pictures [height, width, 3] uint8 by name."""
     obs = {name: self._obs[name][index : index + 1] for name in self.task.images}
     return {name: shown[0].numpy() for name, shown in pictures(self.task, obs).items()}
 

@@ -19,10 +19,10 @@ SUN_HEIGHT = 10.0  # [m]
 
 
 def dressed(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjModel:
-  """Return the model of a scene with what it lacks of a light, a ground and a sky.
+  """Return the model of a scene, with a light, a ground and a sky added where it lacks them.
 
-  Ground without a material gets a pattern. Planes without one have no edge, as in the physics. What is added
-  has the last indices and touches nothing, so states and sizes of the scene fit the model.
+  Ground without a material gets a pattern. Planes without one have no edge, as in the physics. Additions
+  have the last indices and touch nothing, so states and sizes of the scene fit the model.
   """
   spec = _spec(scene)
   _add_sky(spec)

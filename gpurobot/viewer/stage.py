@@ -39,7 +39,7 @@ class Stage:
       self.data.light_xpos[self._far_lights] = above[self._far_lights]
 
   def _focus_shadows(self) -> None:
-    """Let the shadow map of a robot that roams cover its surroundings, and not all of a large terrain."""
+    """Limit the shadow map of a robot that roams to its surroundings, instead of all of a large terrain."""
     if self.robot.roams:
       mujoco.mj_kinematics(self.model, self.data)
       points = corners(self.model, self.data, subject(self.model, self.robot))
@@ -47,7 +47,7 @@ class Stage:
       self.model.vis.map.shadowclip = min(clip, self.model.vis.map.shadowclip)
 
   def view(self, aspect: float = ASPECT) -> mujoco.MjvCamera:
-    """Return a camera for pictures of this aspect that has in it what is shown."""
+    """Return a camera that frames the shown environment, for pictures of this aspect."""
     return view(self.model, self.data, self.robot, aspect)
 
 

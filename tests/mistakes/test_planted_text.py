@@ -129,7 +129,7 @@ def test_a_large_sweep_says_that_it_is_checked_and_a_larger_one_is_refused(capsy
   seeds = f"seed={','.join(map(str, range(101)))}"
   settings, space = sweep.read([TOY, seeds, "max_iterations=1", f"folder={tmp_path}"])
   assert len(sweep.make_trials(settings, space)) == 101
-  assert capsys.readouterr().out == "101 runs: their settings are checked\n"
+  assert capsys.readouterr().out == "101 runs: checking their settings\n"
   line = told(capsys, sweep.main, [TOY, seeds, f"num_envs={','.join(map(str, range(1, 101)))}"])
   assert line == "a sweep of 10,100 runs: at most 10,000; give fewer values"
 

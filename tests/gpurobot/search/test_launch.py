@@ -54,7 +54,7 @@ def test_a_trial_that_a_killed_sweep_left_running_is_waited_for(tmp_path, ends):
     return Process()
 
   assert execute([trial], 1, say, Interrupt(), begin)
-  assert said[0].endswith(" still trains it, which is waited for")
+  assert said[0].endswith(" still trains it; waiting for its end")
   assert said[1:] == [f"seed=0: return {5 if ends else 7}, 512 steps in 3 s"]
   assert begun == ([] if ends else [trial])
 
@@ -76,7 +76,7 @@ def test_a_trial_whose_folder_another_sweep_has_taken_first_is_waited_for(tmp_pa
       locks.pop().close()
 
   assert execute([trial], 1, say, Interrupt(), lambda _: Process())
-  assert said[0].endswith(" still trains it, which is waited for")
+  assert said[0].endswith(" still trains it; waiting for its end")
   assert said[1:] == ["seed=0: return 5, 512 steps in 3 s"]
 
 

@@ -70,7 +70,7 @@ def test_samples_fill_the_space_and_depend_on_the_seed_alone():
     (["ppo.lr=1e-4..1e-2"], "ppo.lr has a range, and a grid needs values; write search=random, sobol or pbt"),
     (
       ["search=random"],
-      "search=random needs a setting with several values or a range, as ppo.gamma=0.9..0.99",
+      "search=random needs a setting with several values or a range, such as ppo.gamma=0.9..0.99",
     ),
     (
       ["ppo.lr=1e-2..1e-4"],
@@ -92,7 +92,7 @@ def test_samples_fill_the_space_and_depend_on_the_seed_alone():
       ["search=pbt", "seed=0,1"],
       "search=pbt perturbs ranges, and seed has several values; write one, or a range",
     ),
-    (["search=pbt"], "search=pbt perturbs ranges; write one or more, as ppo.lr=log:1e-4..1e-2"),
+    (["search=pbt"], "search=pbt perturbs ranges; write one or more, such as ppo.lr=log:1e-4..1e-2"),
     (["search=pbt", "samples=1", "ppo.gamma=0.9..0.99"], "search=pbt needs two members or more"),
     (
       ["search=pbt", "prune=median", "ppo.gamma=0.9..0.99"],
