@@ -36,7 +36,7 @@ from gpurobot.config import (
 )
 from gpurobot.device import process
 from gpurobot.device.distributed import World
-from gpurobot.programs import HELP
+from gpurobot.programs import ALL_HELP, HELP
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.output import Plain, printable, tell, until_unread
 
@@ -140,7 +140,7 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   config, module = _base(early, resumed, load)
   if {*HELP} & {*argv}:
     chosen = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
-    print(printable(help_text.of_training(chosen)))
+    print(printable(help_text.of_training(chosen, ALL_HELP in argv)))
     raise SystemExit(0)
   config = _settle(config, files, given_words(words, leaves(config)), resumed, world)
   return _placed(config, here, world), module

@@ -19,6 +19,16 @@ from gpurobot.config import (
 )
 
 USAGE = "usage: {program} [key=value ...]\n"
+# Keys that people set, of a training and of its algorithm.
+COMMON = (
+  *("task", "algorithm", "teacher", "num_envs", "seed", "device", "threads", "max_steps", "max_seconds"),
+  *("run_dir", "checkpoint", "resume", "record_every", "log.wandb"),
+)
+COMMON_OF_ALGORITHM = (
+  *("horizon", "epochs", "minibatches", "gamma", "lr", "kl_target", "entropy_coef", "hidden", "log_std_init"),
+  *("updates_per_step", "batch_size", "buffer_size", "n_step", "reward_scale", "mix_steps"),
+)
+REST = "--help=all prints every key with its meaning. Settings of the task: "
 OTHERS = """
 Add algorithm={others} to see the settings of that algorithm instead.
 config=<file>,... takes settings from YAML files or a run's config.json; arguments beside it win.
@@ -26,11 +36,17 @@ config=<file>,... takes settings from YAML files or a run's config.json; argumen
 MOST_INDENT = 36  # largest indent of the meanings in the help text [columns]
 
 
-def of_training(config: TrainConfig) -> str:
-  """Return the help text of a training: the settings of its task and of its algorithm."""
+def of_training(config: TrainConfig, everything: bool = False) -> str:
+  """Return the help text of a training: the settings that people set, or `everything`."""
   others = [name for name in AlgorithmName if name is not config.algorithm]
-  text = of_settings(config, "python train.py", unused_keys(config.algorithm))
-  return text + OTHERS.format(others=" or ".join(others))
+  unused, rest = unused_keys(config.algorithm), ""
+  if not everything:
+    known = {*COMMON} | {f"{name}.{key}" for name in AlgorithmName for key in COMMON_OF_ALGORITHM}
+    unused |= leaves(config).keys() - known
+    own = ", ".join(f"env.{key}" for key in leaves(config.env))
+    rest = "\n" + textwrap.fill(REST + own, shutil.get_terminal_size().columns) + "\n"
+  text = of_settings(config, "python train.py", unused)
+  return text + rest + OTHERS.format(others=" or ".join(others))
 
 
 def of_settings(config: Any, program: str, without: Collection[str] = ()) -> str:

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-HELP = ("--help", "-h")
+ALL_HELP = "--help=all"  # of a training: every key
+HELP = ("--help", "-h", ALL_HELP)
 
 
 class Program(NamedTuple):

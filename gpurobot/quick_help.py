@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import tasks
 from gpurobot import declared, help_text
 from gpurobot.config import ConfigError, TrainConfig, assign, defaults
-from gpurobot.programs import HELP, PROGRAMS
+from gpurobot.programs import ALL_HELP, HELP, PROGRAMS
 
 
 def text(name: str, words: Sequence[str]) -> str | None:
@@ -16,14 +16,14 @@ def text(name: str, words: Sequence[str]) -> str | None:
   others = [word for word in words if word not in HELP]
   program = PROGRAMS[name]
   if name == "train":
-    return _of_task(others)
+    return _of_task(others, ALL_HELP in words)
   if not program.settings or others:
     return None
   module = declared.read(program.module)
   return help_text.of_settings(getattr(module, program.settings)(), name) + getattr(module, "MORE", "")
 
 
-def _of_task(words: Sequence[str]) -> str | None:
+def _of_task(words: Sequence[str], everything: bool) -> str | None:
   """Return the help text of a training; None if the words say more than a task and an algorithm."""
   given = dict(word.partition("=")[::2] for word in words)
   module = tasks.module_name(given.get("task", TrainConfig().task))
@@ -32,6 +32,6 @@ def _of_task(words: Sequence[str]) -> str | None:
   algorithm = {key: given[key] for key in ("algorithm",) if key in given}
   config = defaults(declared.read(module), given, given.get("algorithm"))
   try:
-    return help_text.of_training(assign(config, algorithm))
+    return help_text.of_training(assign(config, algorithm), everything)
   except ConfigError:
     return None

@@ -30,7 +30,7 @@ from benchmarks.__main__ import RUNNERS
 from gpurobot import cli, evaluate, extras, plot, sweep
 from gpurobot.command import main as gpurobot
 from gpurobot.device.distributed import World
-from gpurobot.programs import PROGRAMS
+from gpurobot.programs import HELP, PROGRAMS
 from physics.parity import __main__ as parity
 from tasks import humanoid_amp
 from tasks.motion import pairs
@@ -120,7 +120,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_training(words: list[str]) -> None:
-  if "--help" in words:
+  if {*HELP} & {*words}:
     with pytest.raises(SystemExit, match="0"):
       train.main(words)
   elif any(word.startswith(("log.wandb=", "log.mlflow=")) for word in words):  # no server is there
@@ -160,7 +160,7 @@ def run_evaluation(words: list[str]) -> None:
 
 
 def run_sweep(words: list[str]) -> None:
-  if "--help" in words:
+  if {*HELP} & {*words}:
     sweep.main(words)
   else:
     sweep.plan(words)

@@ -23,7 +23,7 @@ TOY = f"task={toy.__file__}"
 def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
   monkeypatch.setenv("COLUMNS", "100")
   with pytest.raises(SystemExit) as end:
-    cli.parse([TOY, "--help"], tasks.load, World())
+    cli.parse([TOY, "--help=all"], tasks.load, World())
   assert not end.value.code
   text = capsys.readouterr().out
   for line in (
@@ -41,9 +41,20 @@ def test_help_prints_every_key_with_its_meaning_and_unit(capsys, monkeypatch):
   assert "\nAdd algorithm=sac or td3 or distill to see the settings of that algorithm instead.\n" in text
 
 
+def test_help_has_the_keys_that_people_set(capsys):
+  with pytest.raises(SystemExit):
+    cli.parse([TOY, "--help"], tasks.load, World())
+  text = capsys.readouterr().out
+  assert "ppo.horizon=8 " in text
+  assert "ppo.layer_norm" not in text
+  assert re.search(
+    r"\n--help=all prints every key with its meaning. Settings of the task:\senv.episode_steps,", text
+  )
+
+
 def test_help_of_another_algorithm(capsys):
   with pytest.raises(SystemExit):
-    cli.parse([TOY, "algorithm=td3", "-h"], tasks.load, World())
+    cli.parse([TOY, "algorithm=td3", "--help=all"], tasks.load, World())
   text = capsys.readouterr().out
   assert "td3.noise_max=0.4" in text
   assert not re.search(r"(ppo|sac)\.", text)
@@ -51,7 +62,7 @@ def test_help_of_another_algorithm(capsys):
 
 def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
   with pytest.raises(SystemExit):
-    cli.parse([TOY, "algorithm=distill", "-h"], tasks.load, World())
+    cli.parse([TOY, "algorithm=distill", "--help=all"], tasks.load, World())
   text = capsys.readouterr().out
   assert "distill.mix=1.0" in text
   assert "ppo.hidden=" in text

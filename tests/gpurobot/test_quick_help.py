@@ -18,6 +18,7 @@ SETTINGS = [name for name, program in PROGRAMS.items() if program.settings]
   [
     *((name, ["--help"]) for name in SETTINGS),
     ("train", ["-h"]),
+    ("train", ["--help=all"]),
     ("train", ["task=gym/Hopper-v5", "algorithm=sac", "--help"]),
   ],
 )
