@@ -19,6 +19,7 @@ DEFINITIONS = (
   "gather",
   "read",
   "farthest",
+  "fetch",
   "lane",
 )  # statements without side effects
 CHOICE = "where(mask, a, b) for a choice, when_any(mask) for a guarded block"  # in place of an if

@@ -94,6 +94,24 @@ class Mask(Value):
     return self.program.op("not", Mask, self)
 
 
+class Double(Value):
+  """A float64 per lane."""
+
+  __slots__ = ()
+
+
+class Half(Value):
+  """A bfloat16 per lane."""
+
+  __slots__ = ()
+
+
+class Long(Value):
+  """An int64 per lane."""
+
+  __slots__ = ()
+
+
 class Word(Value):
   """Thirty-one bits per lane."""
 
