@@ -12,6 +12,7 @@ with process.collection_paused():  # what torch and the physics define stays
   import tasks.base  # which every task imports
   from gpurobot import cli, config
   from gpurobot.device import distributed, threads
+  from gpurobot.fusion.build import fuse
   from gpurobot.learn import overlap
   from gpurobot.learn.algorithm import Algorithm
   from gpurobot.learn.distill import Distill
@@ -85,6 +86,8 @@ def fit(
   with threads.use(overlap.shared_threads(settings, sim_device, device)[0]):
     env = task.Task(settings.env, local_envs, sim_device, random=random, training=True)
   learner = make_learner(env, settings, world, taught_by)
+  if settings.compile is config.Switch.auto:
+    fuse(learner.collector.taped, local_envs, world.local_rank == 0)
   with TrainingRun(settings, learner) as run:
     while not run.should_stop():
       learner.collect()

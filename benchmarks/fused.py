@@ -10,36 +10,41 @@ import time
 from collections.abc import Sequence
 from types import ModuleType
 
-import physics
 import tasks
 from benchmarks.report import line, start
 from gpurobot import cli
-from gpurobot.config import TrainConfig
+from gpurobot.config import Switch, TrainConfig
+from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.tape import Tape
+from gpurobot.fusion.build import Builder, fuse
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 
 WARM_UP, TURNS = 2, 8  # iterations
 
 
-class Compiled(physics.TextKernel):
-  """Functions that this process compiles where no earlier one has."""
+class Compiled(Builder):
+  """A fusion by functions that this process compiles where no earlier one has."""
 
-  built = True
+  def ready(self, *_: object) -> bool:
+    """Return that there is nothing to wait for."""
+    return True
 
 
 def make_learner(config: TrainConfig, task: ModuleType, world: World) -> PPO:
   """Return PPO that fuses its operations after a few steps, unless the settings say otherwise."""
+  tape.FUSE = WARM_UPS + 3
   device = world.device(config.device)
   world.use(device, config.threads)
   random = Random(config.seed, config.num_envs, 0, device)
   env = task.Task(config.env, config.num_envs, device, random=random)
-  env.functions = Compiled
   learner = PPO(env, config, world)
-  if isinstance(learner.collector.taped, Tape):
-    learner.collector.taped.fuse_after = WARM_UPS + 3
+  taped = learner.collector.taped
+  fuse(taped, env.num_envs)
+  if isinstance(taped, Tape) and taped.fusion:
+    taped.fusion = Compiled(env.num_envs) if config.compile is Switch.auto else None
   return learner
 
 

@@ -9,7 +9,6 @@ from physics.ray.scene import visible_geoms
 from physics.simulation import Simulation
 from physics.state.layout import DEFAULT_OUTPUTS, default_outputs
 from physics.support import UnsupportedModel
-from physics.trace.text_kernel import TextKernel
 from physics.urdf import read_urdf
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
   "RayCaster",
   "RayFrame",
   "Simulation",
-  "TextKernel",
   "UnsupportedModel",
   "default_outputs",
   "identity",

@@ -54,7 +54,6 @@ class Task(Sensing):
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
   image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})  # of images that are not uint8
   style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
-  functions = physics.TextKernel  # what compiles C++ for a trainer, on a CPU
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
   def __init_subclass__(cls) -> None:

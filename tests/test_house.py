@@ -51,9 +51,9 @@ IMPORTS = {
     "gpurobot.run",
     "torch",
   },
-  r"gpurobot/fusion/.*": {"gpurobot.device", "gpurobot.fusion", "numpy", "torch"},
+  r"gpurobot/fusion/.*": {"gpurobot.device", "gpurobot.fusion", "numpy", "physics.trace", "torch"},
   r"gpurobot/device/.*": {*GROUND, "numpy", "tensordict", "torch"},
-  r"gpurobot/learn/.*": {*GROUND, "gpurobot.fusion", "gpurobot.learn", "tensordict", "torch"},
+  r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},
   r"gpurobot/run/wandb_log\.py": {*GROUND, "gpurobot.run", "torch", "wandb"},
   r"gpurobot/run/mlflow_log\.py": {*GROUND, "gpurobot.run", "mlflow", "torch"},
   r"gpurobot/run/.*": {

@@ -6,7 +6,6 @@ from typing import TypeVar
 import torch
 
 from gpurobot.config import ConfigError, Switch, TrainConfig
-from gpurobot.device.calls import Fusion
 from gpurobot.device.compiler import Compiler
 from gpurobot.device.graph import Graph, GraphRecorder, Piece
 from gpurobot.device.tape import Tape
@@ -29,7 +28,6 @@ class Executor:
     self._compiler = Compiler(config.compile, device)
     plain = config.compile is not Switch.on  # what is compiled is no list of torch's operations
     self._tapes = plain and config.graphs is not Switch.off and device.type == "cpu"
-    self._fuses = config.compile is Switch.auto
     self._graphs: dict[Piece, Piece] = {}
     self._watched: dict[str, object] = {}  # what no piece may change, but for its tensors
 
@@ -42,15 +40,10 @@ class Executor:
     """Return a compiled function, or the function itself if compilation is off; see `Compiler`."""
     return self._compiler(function)
 
-  def taped(
-    self, function: Callable[..., None], fusion: Fusion | None = None, **watched: object
-  ) -> Callable[..., None]:
-    """Return a function of tensors that is part of a piece, on a CPU as a `Tape`; both watch objects.
-
-    fusion: what fuses its operations; it is used unless config.compile says otherwise.
-    """
+  def taped(self, function: Callable[..., None], **watched: object) -> Callable[..., None]:
+    """Return a function of tensors that is part of a piece, on a CPU as a `Tape`; both watch objects."""
     self._watched |= watched
-    return Tape(function, watched, fusion if self._fuses else None) if self._tapes else function
+    return Tape(function, watched) if self._tapes else function
 
   def run(self, piece: Piece, *, tape: bool = False) -> None:
     """Run a piece, compiled as a whole; with `tape` it is of torch's operations alone, see `Tape`."""

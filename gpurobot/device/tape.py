@@ -55,24 +55,21 @@ class Tape:
   calls 1,001, 10,001, 100,001 ... If a number differs, if the function reads one from a tensor, or if one
   changes that Python keeps, the tape warns and calls the function instead.
 
-  In a long run, functions in C++ take the place of many operations, see `fusion`. Their numbers are the same,
-  and the first call with them is compared too.
+  In a long run, functions take the place of many operations, see `fusion`. The first call with them is
+  compared too.
   """
 
   def __init__(
-    self,
-    function: Callable[..., None],
-    watched: Mapping[str, Any] = MappingProxyType({}),
-    fusion: Fusion | None = None,
+    self, function: Callable[..., None], watched: Mapping[str, Any] = MappingProxyType({})
   ) -> None:
     """Wrap a function. It may take tensors, others of the same shapes and strides in each call.
 
     They may be in dicts and lists; any other argument must be the same in each call. watched: objects, by
-    name, whose `python_state` must not change. fusion: what puts functions in the place of operations.
+    name, whose `python_state` must not change.
     """
-    self.function, self._watched, self._fusion = function, watched, fusion
+    self.function, self._watched = function, watched
+    self.fusion: Fusion | None = None  # what puts functions in the place of operations
     self.fused = False  # whether functions have taken the place of operations
-    self.fuse_after = FUSE  # the call in which they may
     self.source = ""  # what is replayed, as a Python function
     self._calls = 0
     self._replay: Callable[..., None] | None = None
@@ -94,9 +91,9 @@ class Tape:
 
   def _fusible(self) -> bool:
     """Return whether functions may take the place of operations, or be built, in this call."""
-    if self._fusion is None or self.fused:
+    if self.fusion is None or self.fused:
       return False
-    return self._calls in {self.fuse_after, BUILD} or (self._calls % FUSE == 0 and self._fusion.built())
+    return self._calls in {FUSE, BUILD} or (self._calls % FUSE == 0 and self.fusion.built())
 
   def refresh(self) -> None:
     """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""
@@ -115,18 +112,16 @@ class Tape:
     if path := difference(shared, python_state(SHARED)):
       self._warn(f"{path} draws a number", "draw it with self.random, or ")
       return
-    fuse = self._fusion if self.fused or self._replay else None
+    fusion = self.fusion if self.fused or self._replay else None
     try:
-      script = write(recorder.calls, tensors_of(args), fuse, self._calls == BUILD)
-    except UnknownTensorError as error:
-      if self._replay:
-        self._stay(str(error))
-      else:
-        self._warn(str(error))
+      script = write(recorder.calls, tensors_of(args), fusion, self._calls == BUILD)
+    except (OSError, RuntimeError) as error:  # a build has the system's too
+      (self._stay if self._replay else self._warn)(str(error))
       return
     if script.fused or not self._replay:
       self.source, self._replay, self._written, self.fused = script
-      self._kept, self._calls = kept, WARM_UPS + 1
+      self._calls = WARM_UPS + 1
+      self._kept = python_state(self._watched) if self.fused else kept  # a build changes what Warp keeps
 
   def _compare(self, args: tuple[Any, ...]) -> None:
     """Run the function; replay no more if a replay on the same memory differs, or if Python counts calls."""
@@ -157,8 +152,8 @@ class Tape:
 
   def _stay(self, reason: str) -> None:
     """Fuse no more, and say why."""
-    self._fusion = None
-    warnings.warn(f"'{self._name}' is not fused: {reason}; write compile=off", stacklevel=5)
+    self.fusion = None
+    warnings.warn(f"'{self._name}' is not fused: {reason}; write compile=off", stacklevel=4)
 
   @property
   def _name(self) -> str:
@@ -234,7 +229,8 @@ def write(
   ]
   fused = fusion(kept, fresh, given, build) if fusion else None
   if fused:
-    kept, fresh = fused.calls, fresh - fused.static
+    fresh -= fused.static
+    kept = needed(fused.calls, fresh, arguments)
   last = {memory: call for call in kept for memory in (call.inputs | call.written) & fresh}
   writer = _Writer(fresh | arguments, given)
   lines = [line for call in kept if (line := writer.line(faster(call, last)))]

@@ -1,1 +1,1 @@
-"""Fusion of a tape's operations: those that treat every environment alike become a few C++ functions."""
+"""Fusion of a tape's operations: those that treat every environment alike become programs of the tracer."""

@@ -1,248 +1,130 @@
-"""Schedule of a tape's operations: which of them become C++ functions, and in what order all are called.
+"""Fusion of a tape's operations on a CPU: runs of those that treat every row alike become functions.
 
-The operations are put into phases, one after the other. In one phase all are operations of rows, see
-`program.py`, in the next one all others. Each operation comes as early as what it needs allows, so that there
-are few phases. Whatever is no operation of torch stays where it is, between those before and after it.
+They are traced, see `operations.py`; the tracer of `physics/trace` writes, builds and launches their text.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, pairwise
-from typing import Protocol
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, groupby, pairwise
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch._ops import OpOverload
 
-from gpurobot.device import process
-from gpurobot.device.calls import Call, Fused, address_of, memory_of, place_of, tensors_of
-from gpurobot.fusion import operations
-from gpurobot.fusion.program import Program, UnfitError
-from gpurobot.fusion.text import LANES, PREAMBLE, Text, constants
+from gpurobot.device.calls import Call, Fused, address_of, memory_of, tensors_of
+from gpurobot.fusion.operations import Cell, Rows, UnfitError, add
+from physics.trace.emit import exact_source
+from physics.trace.exact import exact_kernel
+from physics.trace.kernel import CPU_LANES
+from physics.trace.launcher import Launcher
+from physics.trace.statement import walk
+from physics.trace.trace import Program
 
 LEAST = 3  # operations of a function; fewer take less time in torch
-Array = NDArray[np.int64]
 
 
-class Functions(Protocol):
-  """C++ functions that are compiled together, from the `Text.body` of each."""
-
-  @property
-  def built(self) -> bool:
-    """Whether they are compiled, by this process or an earlier one."""
-
-  def build(self, python: Callable[..., tuple[list[str], dict[str, str]]]) -> Callable[[], bool]:
-    """Start to compile them in the background, by a process that `python` describes; see `process.python`.
-
-    Returns what tells whether that has ended.
-    """
-
-  def launch(self, index: int, blocks: int, arrays: Sequence[Array]) -> Callable[[], None]:
-    """Return what calls a function for all blocks of rows: with the arrays base, place and number."""
-
-
-Builder = Callable[[str, Sequence[str]], Functions]  # of the preamble of the texts, and the texts
-
-
-class RowFusion:
-  """Fusion of calls for a number of rows, by functions that a builder compiles; a `calls.Fusion`."""
-
-  def __init__(self, rows: int, builder: Builder, builds: bool = True) -> None:
-    """Fuse for so many rows; builds: whether this process builds what is missing, or another one does."""
-    self.rows, self._builder, self._builds = rows, builder, builds
-    self._ended: Callable[[], bool] = _never
-
-  def built(self) -> bool:
-    """Return whether the functions that were started have been built."""
-    return self._ended()
-
-  def __call__(
-    self, calls: Sequence[Call], fresh: set[int], given: Sequence[Tensor], build: bool
-  ) -> Fused | None:
-    """Fuse calls."""
-    if _overlap(calls):  # what depends on what is not known
-      return None
-    schedule = _Schedule(calls, self.rows, fresh, given)
-    texts = {phase: Text(program) for phase, program in schedule.programs().items()}
-    if not texts:
-      return None
-    functions = self._builder(PREAMBLE, [text.body for text in texts.values()])
-    if not functions.built:
-      self._ended = self._start(functions) if build else _never
-      return None
-    origin = {address_of(tensor): tensor for tensor in [*reversed(schedule.origins()), *given]}
-    moving = (fresh - schedule.static) | memory_of(given)
-    fused = {
-      phase: _call(functions, index, self.rows // LANES, text, origin, moving)
-      for index, (phase, text) in enumerate(texts.items())
-    }
-    return Fused(schedule.order(fused), schedule.static)
-
-  def _start(self, functions: Functions) -> Callable[[], bool]:
-    return functions.build(process.python) if self._builds else lambda: functions.built
-
-
-def _never() -> bool:
-  return False
-
-
-def _overlap(calls: Sequence[Call]) -> bool:
-  """Return whether two memories of calls that have addresses of their own share bytes."""
+def fused(
+  rows: int,
+  calls: Sequence[Call],
+  fresh: set[int],
+  given: Sequence[Tensor],
+  ready: Callable[[Any, str], bool] = lambda *_: True,
+) -> Fused | None:
+  """Fuse calls for a number of rows as `calls.Fusion` does; None if their kernel, of a text, is not ready."""
   tensors = tensors_of([(call.args, call.kwargs, call.result) for call in calls])
+  cells = defaultdict[Cell, int](count().__next__)
+  runs = [] if _overlap(tensors) else [*_runs(rows, calls, given, cells)]  # what depends on what is unknown
+  last = {memory: i for i, (run, _) in enumerate(runs) for call in run for memory in _used(call)}
+  own, static, programs = fresh - memory_of(given), set[int](), dict[int, Program]()
+  for i, (run, traced) in enumerate(runs):
+    if traced:  # what only the run uses is not written; later runs find the rest at the same place
+      programs[i] = traced.traced({memory for memory in own if last.get(memory) == i})
+      made = {memory for call in run for memory in memory_of(call.result) - call.inputs}
+      static |= {memory for memory in made & own if last[memory] > i}
+  if not programs:
+    return None
+  source = exact_source([*programs.values()], CPU_LANES)
+  kernel = exact_kernel(source)
+  if not ready(kernel, source):
+    return None
+  launcher = Launcher([kernel], torch.device("cpu"), rows // CPU_LANES, threads=1)
+  origin = {address_of(tensor): tensor for tensor in [*reversed(tensors), *given]}
+  functions = _functions(launcher, programs.values(), [*cells], origin, (fresh - static) | memory_of(given))
+  order: list[Call] = []
+  for i, (run, _) in enumerate(runs):
+    order += [*filter(is_view, run), next(functions)] if i in programs else run
+  return Fused(order, static)
+
+
+def _runs(
+  rows: int, calls: Sequence[Call], given: Sequence[Tensor], cells: Mapping[Cell, int]
+) -> Iterator[tuple[list[Call], Rows | None]]:
+  """Yield calls in sequence: operations of rows, with what they do to them, or others."""
+  # Memory of several arguments, whose distances may change from call to call.
+  shared = {own for own, times in Counter(map(address_of, given)).items() if times > 1}
+  found, fits = list[tuple[bool, Call]](), False
+  for call in calls:
+    if not is_view(call):  # which is no reason to end a run
+      fits = not _used(call) & shared and _rows(rows, [call], defaultdict(int)) is not None
+    found.append((fits, call))
+  for fits, group in groupby(found, lambda own: own[0]):
+    run = [call for _, call in group]
+    active = [call for call in run if not is_view(call)]
+    yield run, _rows(rows, active, cells) if fits and len(active) >= LEAST else None
+
+
+def _rows(count: int, calls: Sequence[Call], cells: Mapping[Cell, int]) -> Rows | None:
+  """Return what operations do to rows; None if that cannot be expressed."""
+  rows = Rows(count, cells)
+  try:
+    for call in calls:
+      add(rows, call)
+    rows.check()
+  except UnfitError:
+    return None
+  return rows
+
+
+def _functions(
+  launcher: Launcher,
+  programs: Iterable[Program],
+  cells: Sequence[Cell],
+  origin: Mapping[int, Tensor],
+  moving: set[int],
+) -> Iterator[Call]:
+  """Yield the call of each program; origin: a tensor of each memory; moving: memory that replays replace."""
+  numbers = np.array([cell.offset for cell in cells if not cell.memory], np.uint64)
+  constants = count(numbers.ctypes.data, numbers.itemsize)
+  at = np.array([cell.memory + cell.offset if cell.memory else next(constants) for cell in cells])
+  for number, program in enumerate(programs):
+    used: dict[int, list[int]] = {}  # cells by memory
+    for cell in {s.args[0] for s in walk(program.body) if s.kind in {"fetch", "keep"}}:
+      used.setdefault(cells[cell].memory, []).append(cell)
+    moved = [(origin[memory], np.array(own)) for memory, own in used.items() if memory in moving]
+    parts = [(own, at[own] - tensor.data_ptr()) for tensor, own in moved]
+    fixed = [origin[memory] for memory in used if memory and memory not in moving]
+    recording = launcher.record([number, torch.from_numpy(at)], memory=fixed)
+
+    def run(*given: Tensor, _parts: Any = parts, _recording: Any = recording, _kept: Any = numbers) -> None:
+      for (own, places), tensor in zip(_parts, given, strict=True):
+        at[own] = places + tensor.data_ptr()
+      launcher.run(_recording.launches)
+
+    yield Call(run, tuple(tensor for tensor, _ in moved), {}, None)
+
+
+def _overlap(tensors: Sequence[Tensor]) -> bool:
+  """Return whether two memories that have addresses of their own share bytes."""
   ends = {address_of(own): address_of(own) + own.untyped_storage().nbytes() for own in tensors}
   return any(end > begin for (_, end), (begin, _) in pairwise(sorted(ends.items())))
 
 
-def _call(
-  functions: Functions, index: int, blocks: int, text: Text, origin: Mapping[int, Tensor], moving: set[int]
-) -> Call:
-  """Return the call of a function; origin: a tensor of each memory; moving: memory that replays replace."""
-  tensors = {memory: origin[memory] for memory in text.bases}
-  moved = {memory: tensor for memory, tensor in tensors.items() if memory in moving}
-  begins = {memory: tensor.storage_offset() * tensor.element_size() for memory, tensor in moved.items()}
-  base = np.array([0 if memory in moved else memory for memory in text.bases])
-  place = np.array([cell.offset - begins.get(cell.memory, 0) for cell in text.places])
-  launch = functions.launch(index, blocks, (base, place, constants(text.numbers)))
-  indices = [text.bases[memory] for memory in moved]
-  fixed = [tensor for memory, tensor in tensors.items() if memory not in moved]  # which it keeps alive
-
-  def run(*given: Tensor, _fixed: Sequence[Tensor] = fixed) -> None:
-    for own, tensor in zip(indices, given, strict=True):
-      base[own] = tensor.data_ptr()
-    launch()
-
-  return Call(run, tuple(moved.values()), {}, None)
-
-
-@dataclass
-class _Phase:
-  """Calls between two others."""
-
-  calls: list[Call] = field(default_factory=list)
-  program: Program | None = None  # of what they do, if they are of rows
-
-
-class _Schedule:
-  """The phases of calls."""
-
-  def __init__(self, calls: Sequence[Call], rows: int, fresh: set[int], given: Sequence[Tensor]) -> None:
-    self._calls, self._rows, self._fresh, self._given = calls, rows, fresh, memory_of(given)
-    # Memory of several arguments, whose distances may change from call to call.
-    self._shared = {own for own, count in Counter(map(address_of, given)).items() if count > 1}
-    self._views: dict[tuple[object, ...], Call] = {}
-    for call in filter(is_view, calls):
-      for tensor in tensors_of(call.result):
-        self._views.setdefault(place_of(tensor), call)
-    self._phases = self._arrange()
-    self.static: set[int] = set()  # memory that functions allocate, and later phases use
-
-  def programs(self) -> dict[int, Program]:
-    """Return the programs of the phases that become functions; they store nothing that nobody reads."""
-    for phase in self._phases.values():
-      if phase.program and not (len(phase.calls) >= LEAST and _check(phase)):
-        phase.program = None
-    found = {number: phase.program for number, phase in self._phases.items() if phase.program}
-    last: dict[int, int] = {}
-    for number, phase in self._phases.items():
-      last |= dict.fromkeys(chain.from_iterable(call.inputs | call.written for call in phase.calls), number)
-    made = self._made()
-    lost = self._fresh - self._given
-    self.static = {own for own, number in made.items() if number in found and last[own] > number} & lost
-    for number, program in found.items():
-      for memory in {cell.memory for cell in program.stores} & lost:
-        if last[memory] == number:
-          program.forget(memory)
-    return found
-
-  def origins(self) -> list[Tensor]:
-    """Return the tensors of each memory, in the order in which they appeared."""
-    return [own for call in self._calls for own in tensors_of((call.args, call.kwargs, call.result))]
-
-  def order(self, fused: dict[int, Call]) -> list[Call]:
-    """Return all calls in order, with functions in place of the phases that these are of."""
-    done = set[int]()
-    calls: list[Call] = []
-    for number, phase in self._phases.items():
-      for call in [fused[number]] if number in fused else phase.calls:
-        calls += [*self._missing(call, done), call]
-    return calls
-
-  def _missing(self, call: Call, done: set[int]) -> Iterator[Call]:
-    """Yield the views that a call needs, in order, but for those that are `done` or of static memory."""
-    for tensor in tensors_of((call.args, call.kwargs)):
-      view = self._views.get(place_of(tensor))
-      if view and id(view) not in done and address_of(tensor) not in self.static:
-        done.add(id(view))
-        yield from self._missing(view, done)
-        yield view
-
-  def _made(self) -> dict[int, int]:
-    """Return the memory that calls allocate, and the phases that do."""
-    return {
-      memory: number
-      for number, phase in self._phases.items()
-      for call in phase.calls
-      for memory in memory_of(call.result) - call.inputs
-    }
-
-  def _arrange(self) -> dict[int, _Phase]:
-    """Return the phases by number: those of rows have even ones."""
-    phases: dict[int, _Phase] = {}
-    read, written = dict[int, int](), dict[int, int]()  # the last phases that read and write a memory
-    first = 1
-    for call in self._calls:
-      if is_view(call):
-        continue
-      if is_barrier(call):
-        first = max(phases, default=0) // 2 * 2 + 1
-        phases.setdefault(first, _Phase()).calls.append(call)
-        first += 2
-        continue
-      before = [first, *(written.get(memory, 0) for memory in call.inputs | call.written)]
-      before += [read.get(memory, 0) for memory in call.written]
-      number, of_rows = max(before), self._fits(call)
-      number += number % 2 != (not of_rows)
-      phases.setdefault(number, _Phase()).calls.append(call)
-      for known, memories in ((read, call.inputs), (written, call.written)):
-        known |= {memory: max(number, known.get(memory, 0)) for memory in memories}
-    for number, phase in phases.items():
-      if number % 2 == 0:
-        phase.program = Program(self._rows)
-    return dict(sorted(phases.items()))
-
-  def _fits(self, call: Call) -> bool:
-    if (call.inputs | call.written) & self._shared:
-      return False
-    try:
-      operations.add(Program(self._rows), call)
-    except UnfitError:
-      return False
-    return True
-
-
-def _check(phase: _Phase) -> bool:
-  """Write the program of a phase; return whether it could be."""
-  assert phase.program
-  try:
-    for call in phase.calls:
-      operations.add(phase.program, call)
-    phase.program.check_layouts()
-  except UnfitError:
-    return False
-  return True
+def _used(call: Call) -> set[int]:
+  """Return the memory that a call uses; a view uses none."""
+  return set() if is_view(call) else call.inputs | call.written
 
 
 def is_view(call: Call) -> bool:
   """Return whether a call does nothing but give memory another shape."""
   return not call.changes and bool(memory_of(call.result)) and memory_of(call.result) <= call.inputs
-
-
-def is_barrier(call: Call) -> bool:
-  """Return whether a call must keep its place: what it reads and changes is not known."""
-  operation = call.operation
-  if not isinstance(operation, OpOverload) or operation.namespace != "aten":
-    return True
-  return torch.Tag.nondeterministic_seeded in operation.tags

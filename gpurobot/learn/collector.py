@@ -13,7 +13,7 @@ from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.tape import Tape
 from gpurobot.learn.agent import Agent
-from gpurobot.learn.env import STYLE, VecEnv, fusion_of
+from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.finite import FiniteCheck
 from gpurobot.learn.random import Random
 from gpurobot.learn.statistics import Means, Statistics
@@ -60,8 +60,7 @@ class Collector:
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
     self.statistics = Statistics(env.num_envs, env.device)
     self._compiled = executor.compiled
-    fusion = fusion_of(env, world.local_rank == 0)
-    self.taped = executor.taped(self._step, fusion, env=env, agent=agent)  # on a CPU a `Tape`
+    self.taped = executor.taped(self._step, env=env, agent=agent)  # on a CPU a `Tape`
     self.check = FiniteCheck(env, world.rank * env.num_envs)
     # The next observations [local_envs, ...], whether they were finite [local_envs], the recurrent state,
     # and whether an episode starts [local_envs].

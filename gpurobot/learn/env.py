@@ -8,10 +8,6 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot.device import threads
-from gpurobot.fusion.schedule import Builder, RowFusion
-from gpurobot.fusion.text import LANES
-
 
 class Image(NamedTuple):
   """Image among the observations: [num_envs, *shape], shared by the groups that see it."""
@@ -44,8 +40,7 @@ class Image(NamedTuple):
 class VecEnv(Protocol):
   """`num_envs` environments of one rank, stepped as one batch; a step resets those whose episode ended.
 
-  Environments with images have `images: Mapping[str, Image]` too; see `images_of`. Those on a CPU may have
-  `functions: Builder`, which compiles C++ for them; see `fusion_of`.
+  Environments with images have `images: Mapping[str, Image]` too; see `images_of`.
   """
 
   num_envs: int  # number of environments on this rank: the `local_envs` of the trainer
@@ -109,18 +104,6 @@ class VecEnv(Protocol):
 def images_of(env: VecEnv) -> dict[str, Image]:
   """Return the images by name; environments without images need not say so."""
   return {name: Image(*image) for name, image in getattr(env, "images", {}).items()}
-
-
-def fusion_of(env: VecEnv, builds: bool = True) -> RowFusion | None:
-  """Return what fuses operations on the environments; None if that would gain nothing, or they build none.
-
-  A function computes whole blocks of environments, on one thread. builds: whether this rank builds functions,
-  of the ranks on a machine.
-  """
-  builder: Builder | None = getattr(env, "functions", None)
-  if builder is None or env.num_envs % LANES or threads.enough(env.num_envs) > 1:
-    return None
-  return RowFusion(env.num_envs, builder, builds)
 
 
 STYLE = "style"  # observation group of the features that a style reward compares with a reference

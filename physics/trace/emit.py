@@ -54,7 +54,7 @@ def exact_source(programs: Sequence[Program], lanes: int) -> str:
     for i, each in enumerate(programs):
       with whole.when_equal(number, i):
         whole.block.body += each.finish().body
-  return exact(lanes) + "\n".join(_Exact(whole, False, find_parts(whole)).lines()) + "\n"
+  return exact(lanes) + "\n".join(_Exact(whole, lanes, False, find_parts(whole)).lines()) + "\n"
 
 
 def array_bytes(program: Program, lanes: int) -> int:

@@ -6,12 +6,14 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
+from benchmarks.fused import Compiled
 from gpurobot.config import assign, defaults
 from gpurobot.device import tape
 from gpurobot.device.distributed import World
+from gpurobot.device.tape import Tape
+from gpurobot.fusion.build import fuse
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
-from tests.gpurobot.fusion.fused import Compiled
 from tests.instances import thorough
 
 SETTINGS = {"num_envs": 64, "ppo.horizon": 8, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}
@@ -35,6 +37,8 @@ def train(module, settings: dict[str, object]) -> tuple[PPO, list[torch.Tensor]]
   config = assign(defaults(module), SETTINGS | settings)
   env = module.Task(config.env, config.num_envs, random=Random(config.seed, config.num_envs))
   learner, found = PPO(env, config, World()), []
+  if isinstance(learner.collector.taped, Tape):
+    learner.collector.taped.fusion = Compiled(config.num_envs)
   for _ in range(ITERATIONS):
     learner.collect()
     learner.update()
@@ -50,7 +54,6 @@ def train(module, settings: dict[str, object]) -> tuple[PPO, list[torch.Tensor]]
 def test_fused_operations_train_as_torchs_do(monkeypatch, recwarn, name, settings):
   module = importlib.import_module(name)
   monkeypatch.setattr(tape, "FUSE", FUSE)
-  monkeypatch.setattr(module.Task, "functions", Compiled)
   called, expected = train(module, settings | {"graphs": "off"})
   fused, found = train(module, settings)
   assert fused.collector.taped.fused
@@ -59,15 +62,9 @@ def test_fused_operations_train_as_torchs_do(monkeypatch, recwarn, name, setting
   assert not recwarn
 
 
-def test_without_compilation_nothing_is_fused(monkeypatch):
-  module = importlib.import_module(CASES[FIRST][0])
-  monkeypatch.setattr(tape, "FUSE", FUSE)
-  monkeypatch.setattr(module.Task, "functions", Compiled)
-  learner, _ = train(module, {"compile": "off"})
-  assert not learner.collector.taped.fused
-
-
-def test_other_numbers_of_environments_are_not_fused():
-  module = importlib.import_module(CASES[FIRST][0])
-  learner, _ = train(module, {"num_envs": 40, "ppo.minibatches": 1})
-  assert learner.collector.taped._fusion is None
+@pytest.mark.parametrize(("num_envs", "fuses"), [(64, True), (40, False), (65536, True)])
+def test_whole_lane_groups_on_one_thread_are_fused(num_envs, fuses):
+  tape = Tape(lambda: None)
+  fuse(tape, num_envs)
+  assert (tape.fusion is not None) == fuses
+  fuse(tape.function, num_envs)

@@ -9,8 +9,10 @@ import pytest
 
 from benchmarks.survey_worker import Worker
 from gpurobot.device import process
+from gpurobot.fusion.build import Builder
 from gpurobot.viewer import offscreen
-from physics.trace.text_kernel import TextKernel
+from physics.trace.exact import exact_kernel
+from physics.trace.kernel import is_built
 from tests.mistakes.told import SMALL
 from tests.planted import AFTER_START, plant, ran
 from tests.test_house import ROOT
@@ -59,11 +61,12 @@ def test_the_probe_of_a_renderer_runs_none(surrounded):
 
 
 def test_the_build_of_functions_runs_none(surrounded):
-  kernel = TextKernel("", [f"float x = {time.time()};"])
-  ended = kernel.build(process.python)
-  while not ended():
+  source, builder = f"float x = {time.time()};", Builder(16)
+  kernel = exact_kernel(source)
+  builder.ready(True, kernel, source)
+  while not builder.built():
     time.sleep(0.1)
-  assert kernel.built
+  assert is_built(kernel, 1)
   assert ran(surrounded) == ""
 
 

@@ -1,6 +1,7 @@
 """Fused operations have the bits of torch's own, in either layout of memory, with numbers of all kinds."""
 
 import operator
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
@@ -11,7 +12,7 @@ from torch import Tensor
 from gpurobot.device import tape
 from gpurobot.device.tape import _Recorder
 from gpurobot.fusion import operations, schedule
-from gpurobot.fusion.program import Program, UnfitError
+from gpurobot.fusion.operations import Rows, UnfitError
 from tests.gpurobot.fusion.fused import ROWS, bits, fuse
 
 SPECIAL = torch.tensor(
@@ -161,9 +162,9 @@ def check_fit(operation: Callable[[Tensor], Tensor], x: Tensor) -> None:
   """Add the last operation of a function to a program of as many rows as x has."""
   with _Recorder() as recorder:
     operation(x)
-  program = Program(len(x))
-  operations.add(program, recorder.calls[-1])
-  program.check_layouts()
+  rows = Rows(len(x), defaultdict(int))
+  operations.add(rows, recorder.calls[-1])
+  rows.check()
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """Functions take the place of operations, in an order that changes nothing."""
 
+import re
+
 import pytest
 import torch
 
 from gpurobot.device import tape
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.tape import Tape, repeated
-from tests.gpurobot.fusion.fused import ROWS, Compiled, Fusion, bits, fuse
+from gpurobot.fusion import schedule
+from tests.gpurobot.fusion.fused import ROWS, Fusion, bits, fuse
 
 
 def memory(*widths: int) -> list[torch.Tensor]:
@@ -99,7 +102,8 @@ def test_arguments_may_lie_elsewhere_in_each_call(monkeypatch):
   monkeypatch.setattr(tape, "FUSE", WARM_UPS + 3)
   (x,) = memory(3)
   samples = torch.zeros(WARM_UPS + 8, ROWS, 3)
-  fused = Tape(lambda sample: sample.copy_((x * 2 + 1).abs() - 0.5), fusion=Fusion())
+  fused = Tape(lambda sample: sample.copy_((x * 2 + 1).abs() - 0.5))
+  fused.fusion = Fusion()
   for sample in samples:
     fused(sample)
     x.mul_(1.1)
@@ -138,17 +142,16 @@ def test_few_operations_are_left_to_torch(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:'piece' is not fused")
 def test_functions_with_other_numbers_are_left_out_again(monkeypatch, recwarn):
-  class Wrong(Compiled):
-    def __init__(self, preamble: str, bodies: list[str]) -> None:
-      super().__init__(preamble, [body.replace(" * ", " + ") for body in bodies])
-
+  source = schedule.exact_source
+  wrong = lambda *words: re.sub(r"(= t\d+) \* ", r"\1 + ", source(*words))  # noqa: E731
+  monkeypatch.setattr(schedule, "exact_source", wrong)
   (x,) = memory(3)
 
   def piece() -> None:
     x.mul_(0.5).neg_().add_(1)
 
   expected = x.clone()
-  assert fuse(monkeypatch, piece, fusion=Fusion(builder=Wrong)) == ["function"]
+  assert fuse(monkeypatch, piece) == ["function"]
   for _ in range(WARM_UPS + 6):
     expected.mul_(0.5).neg_().add_(1)
   assert torch.equal(x, expected)
@@ -166,7 +169,8 @@ def test_functions_follow_an_attribute_that_changes(monkeypatch):
 
   (x,), scaled = memory(3), Scaled()
   expected = x.clone()
-  fused = Tape(scaled.piece, {"scaled": scaled}, Fusion())
+  fused = Tape(scaled.piece, {"scaled": scaled})
+  fused.fusion = Fusion()
   for call in range(WARM_UPS + 12):
     scaled.factor = 0.5 if call < WARM_UPS + 7 else 0.25
     fused.refresh()
@@ -174,49 +178,3 @@ def test_functions_follow_an_attribute_that_changes(monkeypatch):
     expected.mul_(scaled.factor).neg_().add_(1)
   assert fused.fused
   assert torch.equal(x, expected)
-
-
-def test_functions_are_built_beside_a_long_run(monkeypatch):
-  """Until then the operations are replayed."""
-  monkeypatch.setattr(tape, "FUSE", 10)
-  monkeypatch.setattr(tape, "BUILD", 20)
-  started: list[str] = []
-
-  class Slow(Compiled):
-    built = property(lambda _: len(started) > 1)
-
-    def build(self, _):
-      started.append("build")
-      return lambda: len(started) > 1
-
-  (x,), fusion = memory(3), Fusion(builder=Slow)
-  fused = Tape(lambda: x.mul_(0.5).neg_().add_(1), fusion=fusion)
-  for calls, state in ((19, (0, False)), (25, (1, False)), (10, (2, True))):
-    if calls == 10:
-      started.append("built")
-    for _ in range(calls):
-      fused()
-    assert (len(started), fused.fused) == state
-
-
-def test_functions_that_cannot_be_built_are_tried_once(monkeypatch):
-  monkeypatch.setattr(tape, "FUSE", 10)
-  monkeypatch.setattr(tape, "BUILD", 20)
-  made: list[str] = []
-
-  class Broken(Compiled):
-    built = False
-
-    def __init__(self, *_: object) -> None:
-      made.append("made")
-
-    def build(self, _):
-      return lambda: True
-
-  (x,) = memory(3)
-  fused = Tape(lambda: x.mul_(0.5).neg_().add_(1), fusion=Fusion(builder=Broken))
-  for _ in range(100):
-    fused()
-  assert len(made) == 3  # to look for them, to build them, and to use them
-  assert fused.source
-  assert not fused.fused

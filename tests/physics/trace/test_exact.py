@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from physics.trace.exact import build_exact
+from physics.trace.emit import exact_source
+from physics.trace.exact import exact_kernel
 from physics.trace.kernel import CPU_LANES
 from physics.trace.launcher import Launcher
 from physics.trace.trace import Mask, Program, Scalar
@@ -14,7 +15,8 @@ ENVS = 2 * CPU_LANES
 
 def run(number: int, programs: list[Program], *cells: np.ndarray) -> None:
   """Run one of some programs on cells."""
-  launcher = Launcher([build_exact(programs)], torch.device("cpu"), ENVS // CPU_LANES, 1)
+  kernel = exact_kernel(exact_source(programs, CPU_LANES))
+  launcher = Launcher([kernel], torch.device("cpu"), ENVS // CPU_LANES, 1)
   at = np.array([cell.ctypes.data for cell in cells])
   launcher.run(launcher.record([number, torch.from_numpy(at)]).launches)
 
