@@ -1,16 +1,20 @@
 """Fusion of a tape's operations on a CPU: runs of those that treat every row alike become functions.
 
 They are traced, see `operations.py`; the tracer of `physics/trace` writes, builds and launches their text.
+Each operation comes as early as the memory that it uses allows, so that there are few runs. Calls of unknown
+effect stay where they are, between those before and after them.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch._ops import OpOverload
 
 from gpurobot.device.calls import Call, Fused, address_of, memory_of, tensors_of
 from gpurobot.fusion.operations import Cell, Rows, UnfitError, add
@@ -60,18 +64,28 @@ def fused(
 def _runs(
   rows: int, calls: Sequence[Call], given: Sequence[Tensor], cells: Mapping[Cell, int]
 ) -> Iterator[tuple[list[Call], Rows | None]]:
-  """Yield calls in sequence: operations of rows, with what they do to them, or others."""
+  """Yield runs of calls, in order: operations of rows, with what they do to them, or others."""
   # Memory of several arguments, whose distances may change from call to call.
   shared = {own for own, times in Counter(map(address_of, given)).items() if times > 1}
-  found, fits = list[tuple[bool, Call]](), False
+  found, first = list[tuple[int, Call]](), 1
+  read, written = dict[int, int](), dict[int, int]()  # the last runs that read and write a memory
   for call in calls:
-    if not is_view(call):  # which is no reason to end a run
+    before = [first, *(written.get(memory, 0) for memory in call.inputs | call.written)]
+    number = max(before + [read.get(memory, 0) for memory in call.written])
+    if is_barrier(call):
+      number = max((own for own, _ in found), default=0) // 2 * 2 + 1
+      first = number + 2
+    elif not is_view(call):  # a run with an even number is of rows
       fits = not _used(call) & shared and _rows(rows, [call], defaultdict(int)) is not None
-    found.append((fits, call))
-  for fits, group in groupby(found, lambda own: own[0]):
+      number += number % 2 == fits
+    found.append((number, call))
+    if not is_view(call):
+      read |= {memory: max(number, read.get(memory, 0)) for memory in call.inputs}
+      written |= dict.fromkeys(call.written, number)
+  for number, group in groupby(sorted(found, key=itemgetter(0)), itemgetter(0)):
     run = [call for _, call in group]
     active = [call for call in run if not is_view(call)]
-    yield run, _rows(rows, active, cells) if fits and len(active) >= LEAST else None
+    yield run, _rows(rows, active, cells) if number % 2 == 0 and len(active) >= LEAST else None
 
 
 def _rows(count: int, calls: Sequence[Call], cells: Mapping[Cell, int]) -> Rows | None:
@@ -103,13 +117,14 @@ def _functions(
       used.setdefault(cells[cell].memory, []).append(cell)
     moved = [(origin[memory], np.array(own)) for memory, own in used.items() if memory in moving]
     parts = [(own, at[own] - tensor.data_ptr()) for tensor, own in moved]
-    fixed = [origin[memory] for memory in used if memory and memory not in moving]
-    recording = launcher.record([number, torch.from_numpy(at)], memory=fixed)
+    recording = launcher.record([number, torch.from_numpy(at)])
+    kept = numbers, recording, [origin[memory] for memory in used if memory and memory not in moving]
+    ((launch,),) = recording.launches  # on one thread
 
-    def run(*given: Tensor, _parts: Any = parts, _recording: Any = recording, _kept: Any = numbers) -> None:
+    def run(*given: Tensor, _parts: Any = parts, _launch: Any = launch.launch, _kept: Any = kept) -> None:
       for (own, places), tensor in zip(_parts, given, strict=True):
         at[own] = places + tensor.data_ptr()
-      launcher.run(_recording.launches)
+      _launch()
 
     yield Call(run, tuple(tensor for tensor, _ in moved), {}, None)
 
@@ -128,3 +143,11 @@ def _used(call: Call) -> set[int]:
 def is_view(call: Call) -> bool:
   """Return whether a call does nothing but give memory another shape."""
   return not call.changes and bool(memory_of(call.result)) and memory_of(call.result) <= call.inputs
+
+
+def is_barrier(call: Call) -> bool:
+  """Return whether a call must keep its place: what it reads and changes is not known."""
+  operation = call.operation
+  if not isinstance(operation, OpOverload) or operation.namespace != "aten":
+    return True
+  return torch.Tag.nondeterministic_seeded in operation.tags
