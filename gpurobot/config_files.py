@@ -4,7 +4,7 @@ import io
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import yaml
@@ -36,9 +36,11 @@ def read(path: str) -> dict[str, Any]:
   elif place.exists() and not place.is_file() and not place.is_dir():
     raise ConfigError(f"config={path} is no file: write config=<file>")
   try:
-    text = place.read_text()
+    text = io.StringIO(place.read_text())
+    vars(text)["name"] = path  # for messages of YAML's reader
     _check_depth(text, path)
-    content = OmegaConf.to_container(OmegaConf.load(io.StringIO(text)), resolve=False)
+    text.seek(0)
+    content = OmegaConf.to_container(OmegaConf.load(text), resolve=False)
   except OSError as error:
     if error.strerror is None:  # OmegaConf's, of a file with one word or number
       raise ConfigError(f"config={path} {NO_SETTINGS}") from error
@@ -53,9 +55,9 @@ def read(path: str) -> dict[str, Any]:
   return {key: value for key, value in flat(content) if key not in left_out}
 
 
-def _check_depth(text: str, path: str) -> None:
+def _check_depth(text: TextIO, path: str) -> None:
   depth = 0
-  for event in yaml.parse(text, Loader=yaml.SafeLoader):
+  for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
     if depth > DEEPEST:
       raise ConfigError(f"config={path} is nested more than {DEEPEST} levels deep")

@@ -202,7 +202,7 @@ def read_config(values: Mapping[str, str]) -> TrainConfig:
 
   Runs that differ in their seeds alone share the check of the others, which takes a fifth of a second.
   """
-  given = {key: value for key, value in values.items() if key in OWN}
+  given = cli.given_words([f"{key}={values[key]}" for key in OWN if key in values], OWN)
   own = assign(Own(), given)
   shared = _read(tuple(f"{key}={value}" for key, value in values.items() if key not in OWN))
   return dataclasses.replace(shared, **{key: getattr(own, key) for key in given})

@@ -12,9 +12,9 @@ from gpurobot.viewer.framing import GROUND, corners, find_robot, subject
 FLOOR = "gpurobot_floor"  # texture, material, body and geom
 EARTH, TILE, HORIZON, ZENITH = (0.5, 0.55, 0.6), (0.6, 0.65, 0.7), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
 AMBIENT = 0.3  # smallest ambient light
-# Direction of the light of a scene without one from far away, or with hills. A direction that is diagonal to
-# the axes leaves dots on the ground, in a corner of MuJoCo's shadow map.
-SUN = (0.36, 0.0, -1.0)
+# Direction of the light of a scene without one from far away. A direction that is diagonal to the axes leaves
+# dots on the ground, in a corner of MuJoCo's shadow map; hills need it, to tell the sides of steps apart.
+SUN, SUN_ON_HILLS = (0.36, 0.0, -1.0), (0.3, 0.2, -1.0)
 SUN_HEIGHT = 10.0  # [m]
 
 
@@ -33,10 +33,10 @@ def dressed(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjModel:
   headlight.ambient = np.maximum(headlight.ambient, AMBIENT)
   far = [light for light in spec.lights if light.type == mjtLightType.mjLIGHT_DIRECTIONAL]
   if not far:
-    spec.worldbody.add_light(type=mjtLightType.mjLIGHT_DIRECTIONAL, pos=(0, 0, SUN_HEIGHT), dir=SUN)
+    far = [spec.worldbody.add_light(type=mjtLightType.mjLIGHT_DIRECTIONAL, pos=(0, 0, SUN_HEIGHT), dir=SUN)]
   if any(geom.type == mjtGeom.mjGEOM_HFIELD for geom in spec.geoms):
     for light in far:
-      light.dir = SUN  # light from straight above leaves steps half in their own shadow
+      light.dir = SUN_ON_HILLS  # light from straight above leaves steps half in their own shadow
   return spec.compile()
 
 

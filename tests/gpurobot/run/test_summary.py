@@ -42,7 +42,7 @@ def test_too_few_episodes_have_no_best(tmp_path):
 
 def test_figures_of_episodes_are_of_the_last_hundred_or_more(tmp_path):
   """A lucky episode in the last row is one of them."""
-  rows = "return,length,success,episodes\n7,1,0,5\n100,10,0.5,99\nnan,nan,nan,0\n900,90,1,1\n"
+  rows = "seconds,return,length,success,episodes\n1,7,1,0,5\n2,100,10,0.5,99\n3,nan,nan,nan,0\n4,900,90,1,1\n"
   (tmp_path / "metrics.csv").write_text(rows)
   returns = Returns()
   for value, episodes in ((7.0, 5), (100.0, 99), (900.0, 1)):
