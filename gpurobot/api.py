@@ -22,7 +22,7 @@ from gpurobot.deploy import trained
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.policy import Policy
 from gpurobot.device import distributed, process
-from gpurobot.device.defaults import facts, own_defaults
+from gpurobot.device.defaults import current_defaults, own_defaults
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint, csv_log, folder
 from gpurobot.run.files import read_json
@@ -180,9 +180,9 @@ def _kept_to(callback: Callback) -> Callback:
   """Return a callback that raises ConfigError if it changes defaults of torch that the training needs."""
 
   def call(learner: Algorithm, row: Mapping[str, float]) -> object:
-    before = facts()
+    before = current_defaults()
     answer = callback(learner, row)
-    if facts() != before:
+    if current_defaults() != before:
       change = "the callback changes torch's default type, device or gradients"
       raise ConfigError(f"{change}: change them in a `with` block, as with torch.no_grad()")
     return answer

@@ -10,7 +10,7 @@ from gpurobot.config import ConfigError
 CPU = torch.device("cpu")
 
 
-def facts() -> tuple[object, ...]:
+def current_defaults() -> tuple[object, ...]:
   """Return the defaults of torch that a training needs."""
   return torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
 

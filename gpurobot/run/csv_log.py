@@ -37,8 +37,9 @@ def numbers(path: Path) -> list[dict[str, float]]:
   """Return the rows as numbers by column; raise ValueError if the file is not the log of a run."""
   try:
     rows = [{name: float(value) for name, value in row.items()} for row in read(path)]
-    _ = rows and rows[0]["seconds"]
-  except (KeyError, TypeError, ValueError, csv.Error) as error:
+    if rows and "seconds" not in rows[0]:
+      raise ValueError("it lacks the column 'seconds'")
+  except (TypeError, ValueError, csv.Error) as error:
     raise ValueError(f"'{path}' is not the log of a run ({error}): move it elsewhere") from error
   return rows
 
@@ -52,7 +53,7 @@ def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
   try:
     rows = [row for row in read(path) if int(row["steps"]) <= steps]
     _ = [float(row[column]) for row in rows for column in numbers]
-  except (KeyError, TypeError, ValueError, csv.Error) as error:
+  except (TypeError, ValueError, csv.Error) as error:
     reason = f"it lacks the column {error}" if isinstance(error, KeyError) else str(error)
     raise ValueError(f"'{path}' is not the log of a run ({reason}): move it elsewhere, and resume") from error
   if path.exists():
