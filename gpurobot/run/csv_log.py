@@ -53,7 +53,7 @@ def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
   try:
     rows = [row for row in read(path) if int(row["steps"]) <= steps]
     _ = [float(row[column]) for row in rows for column in numbers]
-  except (TypeError, ValueError, csv.Error) as error:
+  except (KeyError, TypeError, ValueError, csv.Error) as error:
     reason = f"it lacks the column {error}" if isinstance(error, KeyError) else str(error)
     raise ValueError(f"'{path}' is not the log of a run ({reason}): move it elsewhere, and resume") from error
   if path.exists():
