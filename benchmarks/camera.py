@@ -23,8 +23,8 @@ from PIL import Image
 import physics
 import tasks
 from benchmarks.report import line, start_whole
-from gpurobot.config import defaults
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import defaults
 from gpurobot.viewer.offscreen import BACKENDS, draws
 
 ENVS, ROUNDS, SECONDS = 256, 3, 0.5

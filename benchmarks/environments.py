@@ -13,11 +13,11 @@ import torch
 
 import tasks
 from benchmarks.report import line, start
-from gpurobot.algorithm_config import Precision
-from gpurobot.config import assign, defaults, leaves, option, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import Precision
+from gpurobot.settings.config import assign, defaults, leaves, option, pairs
 
 ENVS = (256, 512)  # environments of two measurements; their difference excludes shared memory
 GIGA = 1e9

@@ -12,8 +12,6 @@ from types import ModuleType
 
 import tasks
 from benchmarks.report import line, start
-from gpurobot import cli
-from gpurobot.config import Switch, TrainConfig
 from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.device.graph import WARM_UPS
@@ -21,6 +19,8 @@ from gpurobot.device.tape import Tape
 from gpurobot.fusion.build import Builder, fuse
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import Switch, TrainConfig
+from gpurobot.shell import cli
 
 WARM_UP, TURNS = 2, 8  # iterations
 

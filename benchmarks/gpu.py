@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from benchmarks.cases import ISAAC_ANT
-from gpurobot.config import ConfigError, assign, leaves, option, pairs
+from gpurobot.settings.config import ConfigError, assign, leaves, option, pairs
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 480.0  # time limit of a step [s]; an interrupted piece gets PATIENCE in addition

@@ -20,8 +20,8 @@ import physics
 from benchmarks import cases, engine, models
 from benchmarks.on_device import Own, controls_of, repeated, timed
 from benchmarks.report import line
-from gpurobot.config import assign, leaves, option, pairs
 from gpurobot.device.distributed import World
+from gpurobot.settings.config import assign, leaves, option, pairs
 
 ROOM = 2.0  # size of mujoco_warp's arrays, relative to the largest need in a sample of runs
 SAMPLED = 64  # number of sampled runs

@@ -23,10 +23,10 @@ import tasks
 from benchmarks import cases, fused
 from benchmarks.report import line, start
 from benchmarks.update import floor
-from gpurobot import cli
 from gpurobot.device.clock import shares
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
+from gpurobot.shell import cli
 
 WARM_UP, MEASURED = 5, 20  # iterations
 GOAL = 0.10  # goal for the share of rollout overhead, with 4,096 environments

@@ -22,10 +22,10 @@ from torch.utils.flop_counter import FlopCounterMode
 import tasks
 from benchmarks.iteration import product_rate
 from benchmarks.report import line, start_whole
-from gpurobot.config import TrainConfig, assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.off_policy.sac import SAC
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import TrainConfig, assign, defaults
 
 TASK, ENVIRONMENT = "gym/HalfCheetah-v5", "HalfCheetah-v5"
 NUM_ENVS, BATCH, RATIO = 1024, 256, 2  # gradient steps after each step of all environments

@@ -12,12 +12,12 @@ import torch
 import tasks
 from benchmarks.cases import OVERLAP, Overlap
 from benchmarks.report import line, start_whole
-from gpurobot.config import TrainConfig, assign, defaults
 from gpurobot.device import threads
 from gpurobot.device.distributed import World
 from gpurobot.learn.overlap import OverlappedPPO, shared_threads
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import TrainConfig, assign, defaults
 
 ROUNDS, ITERATIONS, WARM_UP = 5, 4, 2
 CPU = torch.device("cpu")

@@ -13,10 +13,10 @@ from PIL import Image
 
 import tasks
 from benchmarks.report import line, start
-from gpurobot.config import assign, leaves, pairs
 from gpurobot.deploy import demos, trained
 from gpurobot.learn.random import Random
 from gpurobot.run.sight import pictures
+from gpurobot.settings.config import assign, leaves, pairs
 from gpurobot.viewer.offscreen import Camera, Sight
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation

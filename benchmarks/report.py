@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Collection, Sequence
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from tasks import UnknownTask
 
 printed: dict[str, float] = {}  # values of the lines of this process by name

@@ -14,10 +14,10 @@ import torch
 
 import tasks
 from benchmarks.report import line, start_whole
-from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import assign, defaults
 
 PAIRS = {
   "cartpole_pixels": "cartpole",

@@ -20,9 +20,10 @@ from torch import Tensor, nn
 import tasks
 from benchmarks import cases, fused
 from benchmarks.report import line, start_whole
-from gpurobot import cli, config
 from gpurobot.device.distributed import World
 from gpurobot.learn.network import ACTIVATIONS
+from gpurobot.settings import config
+from gpurobot.shell import cli
 
 ROOT = Path(__file__).parents[1]
 

@@ -24,7 +24,7 @@ import torch
 import physics
 from benchmarks import cases, engine
 from benchmarks.report import line
-from gpurobot.config import assign, leaves, option, pairs
+from gpurobot.settings.config import assign, leaves, option, pairs
 
 PEER = Path(__file__).with_name("unilab_peer.py")
 PEERS = ("mujoco_uni", "motrix")

@@ -15,10 +15,10 @@ from tensordict import TensorDict
 from torch import Tensor
 
 from benchmarks.report import start
-from gpurobot.algorithm_config import PPOConfig
-from gpurobot.config import TrainConfig, assign, leaves, pairs
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
+from gpurobot.settings.algorithms import PPOConfig
+from gpurobot.settings.config import TrainConfig, assign, leaves, pairs
 
 OBS, ACTIONS = 60, 8
 REPEATS = 8

@@ -21,8 +21,8 @@ from benchmarks import cases, engine, models
 from benchmarks.cuda import built
 from benchmarks.on_device import Own, controls_of, timed
 from benchmarks.report import line
-from gpurobot.config import ConfigError, assign, leaves, option, pairs
 from gpurobot.device.distributed import World
+from gpurobot.settings.config import ConfigError, assign, leaves, option, pairs
 from physics.trace import kernel
 from physics.trace.kernel import CudaBuild, block_on, start_warp
 

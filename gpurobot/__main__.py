@@ -2,7 +2,7 @@
 
 import sys
 
-from gpurobot.command import main
+from gpurobot.shell.command import main
 
 if __name__ == "__main__":
   sys.exit(main())

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import tasks
-import train as program
-from gpurobot import cli, config_files, references
+from gpurobot import training
 from gpurobot.adapters.gym import TaskVectorEnv
-from gpurobot.config import ConfigError, algorithm_settings
 from gpurobot.deploy import trained
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.policy import Policy
@@ -27,6 +25,9 @@ from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint, csv_log, folder
 from gpurobot.run.files import read_json
 from gpurobot.run.interrupt import STOPPING
+from gpurobot.settings import config_files, references
+from gpurobot.settings.config import ConfigError, algorithm_settings
+from gpurobot.shell import cli
 
 CPU = torch.device("cpu")
 TRAINING = threading.RLock()  # torch's threads, random numbers and defaults belong to the process
@@ -169,7 +170,7 @@ def train(task: str | Path | None = None, callback: Callback | None = None, **se
   with _unchanged():
     world = distributed.start()
     config, module = cli.configure(given, tasks.load, world)
-    run = program.fit(
+    run = training.fit(
       config, module, world, _kept_to(callback) if callback else (lambda _learner, _row: None)
     )
     world.close()

@@ -7,7 +7,7 @@ import sys
 
 from gpurobot import play
 from gpurobot.deploy import demos
-from gpurobot.programs import HELP
+from gpurobot.shell.programs import HELP
 
 DEFAULT = "ant"
 

@@ -7,9 +7,10 @@ doubts about them. picture=<file> draws the robot at home.
 import dataclasses
 import sys
 
-from gpurobot import cli, extras
-from gpurobot.config import ConfigError, option
+from gpurobot import extras
 from gpurobot.run.output import aligned
+from gpurobot.settings.config import ConfigError, option
+from gpurobot.shell import cli
 from physics.robot import Arm, LeggedRobot, read_robot
 from tasks.shared import robot_file
 

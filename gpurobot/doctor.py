@@ -18,14 +18,15 @@ from pathlib import Path
 import torch
 
 import tasks
-from gpurobot import cli, extras
-from gpurobot.config import ConfigError, Switch, defaults, option, to_dict
+from gpurobot import extras
 from gpurobot.device import numa
 from gpurobot.device.distributed import World
 from gpurobot.device.process import usable_cores
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError, Switch, defaults, option, to_dict
+from gpurobot.shell import cli
 from physics.parity import MujocoSimulation
 from physics.trace.kernel import kernel_cache
 

@@ -17,7 +17,6 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor
 
-from gpurobot.config import MOST_ENVS, ConfigError, option
 from gpurobot.deploy.gymnasium_env import GymnasiumEnv
 from gpurobot.deploy.policy import Policy
 from gpurobot.deploy.trained import Engine, PolicySettings, load, start
@@ -25,6 +24,7 @@ from gpurobot.learn.algorithm import counted
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 from gpurobot.run.output import aligned
+from gpurobot.settings.config import MOST_ENVS, ConfigError, option
 
 Z = 1.96  # 95 % of a normal distribution lie within this many standard deviations of the mean
 SEEN = "seen"  # sum of an episode's observations, which identifies a repetition

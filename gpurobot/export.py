@@ -17,8 +17,6 @@ import torch
 from torch import Tensor
 
 from gpurobot import extras
-from gpurobot.algorithm_config import AlgorithmConfig, Precision
-from gpurobot.config import algorithm_settings, option
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
@@ -27,6 +25,8 @@ from gpurobot.deploy.trained import PolicySettings, load, read_policy, start
 from gpurobot.learn.env import VecEnv
 from gpurobot.run import checkpoint
 from gpurobot.run.folder import make_folder
+from gpurobot.settings.algorithms import AlgorithmConfig, Precision
+from gpurobot.settings.config import algorithm_settings, option
 from tasks.base import Task
 
 ENVS, STEPS = 16, 64  # size of the comparison

@@ -4,7 +4,7 @@ import contextlib
 import importlib.util
 from collections.abc import Iterator
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 
 # The packages that `pip install gpurobot[<extra>]` adds.
 EXTRAS = {

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import physics
-from gpurobot import cli, extras
-from gpurobot.config import ConfigError, option
+from gpurobot import extras
 from gpurobot.run.output import aligned
+from gpurobot.settings.config import ConfigError, option
+from gpurobot.shell import cli
 from physics.robot import LeggedRobot
 from tasks.motion import settings
 from tasks.motion.check import SHIFTS, check, clearance, ground

@@ -8,8 +8,8 @@ import sys
 from enum import StrEnum
 
 from gpurobot import extras
-from gpurobot.config import option
 from gpurobot.deploy.trained import Engine, PolicySettings, load, start
+from gpurobot.settings.config import option
 
 
 class Viewer(StrEnum):

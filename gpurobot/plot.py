@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpurobot import cli, extras, help_text
-from gpurobot.config import ConfigError, LogConfig, assign, leaves, option, pairs, suggestion
+from gpurobot import extras
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import counted
-from gpurobot.programs import HELP
 from gpurobot.run.csv_log import numbers
 from gpurobot.run.files import read_json
 from gpurobot.run.metrics import find
 from gpurobot.run.returns import scores
+from gpurobot.settings.config import ConfigError, LogConfig, assign, leaves, option, pairs, suggestion
+from gpurobot.shell import cli, help_text
+from gpurobot.shell.programs import HELP
 
 if TYPE_CHECKING:
   from matplotlib.axes import Axes

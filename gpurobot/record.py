@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 from gpurobot import extras
-from gpurobot.config import option
 from gpurobot.deploy.trained import Engine, PolicySettings, load, start
+from gpurobot.settings.config import option
 
 
 @dataclasses.dataclass

@@ -16,12 +16,13 @@ from rich.table import Table
 from torch import Tensor
 
 import tasks
-from gpurobot import cli, extras
-from gpurobot.config import CHANGED, ConfigError, assign, code_keys, defaults, leaves, option, pairs
+from gpurobot import extras
 from gpurobot.learn.identity import compare
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.run.divergence_dumps import FOLDER
+from gpurobot.settings.config import CHANGED, ConfigError, assign, code_keys, defaults, leaves, option, pairs
+from gpurobot.shell import cli
 from physics import Model, identity
 from physics.parity import MujocoSimulation
 from tasks.base import DIVERGED, Task

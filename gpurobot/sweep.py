@@ -17,10 +17,8 @@ from typing import TextIO, cast
 from rich.console import Console
 
 import tasks
-from gpurobot import cli, extras, help_text
-from gpurobot.config import ConfigError, TrainConfig, assign, leaves, option
+from gpurobot import extras
 from gpurobot.device.distributed import World
-from gpurobot.programs import HELP
 from gpurobot.run import checkpoint
 from gpurobot.run.best_policy import return_of
 from gpurobot.run.display import PlainConsole
@@ -33,6 +31,9 @@ from gpurobot.search.pruning import Prune, above_median, best, parts, prune_tria
 from gpurobot.search.results import compare, report
 from gpurobot.search.space import Choices, Search, Space, draw, grid, parse
 from gpurobot.search.trial import Measure, Mode, Trial, make_trial
+from gpurobot.settings.config import ConfigError, TrainConfig, assign, leaves, option
+from gpurobot.shell import cli, help_text
+from gpurobot.shell.programs import HELP
 
 MANY, MOST = 100, 10_000  # runs of a sweep: to check MANY takes seconds, and nobody waits for MOST
 MORE = """

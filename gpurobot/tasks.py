@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tasks
-from gpurobot.programs import HELP
 from gpurobot.run.output import aligned, until_unread
+from gpurobot.shell.programs import HELP
 
 if TYPE_CHECKING:
   from tasks.base import Task
@@ -26,8 +26,8 @@ KEYS = ("describe", "new", "from", "debug")
 
 def describe(name: str, words: list[str]) -> str:
   """Return a description of the named task; `words` are its settings, such as env.substeps=2."""
-  from gpurobot.config import assign, defaults, leaves, pairs
   from gpurobot.learn.random import Random
+  from gpurobot.settings.config import assign, defaults, leaves, pairs
 
   module = tasks.load(name)
   config = defaults(module)
@@ -78,7 +78,7 @@ def _observations(task: Task, group: str) -> str:
 
 
 def _rewards(task: Task) -> str:
-  from gpurobot.config import leaves
+  from gpurobot.settings.config import leaves
 
   settings = leaves(task.config)
   rows = [
@@ -123,7 +123,7 @@ def new(name: str, source: str) -> Path:
 
 def run(words: list[str]) -> str:
   """Return the output for the arguments."""
-  from gpurobot.config import ConfigError, pairs, suggestion
+  from gpurobot.settings.config import ConfigError, pairs, suggestion
 
   own = [word for word in words if word.partition("=")[0] in KEYS]
   rest = [word for word in words if word not in own]
@@ -147,8 +147,8 @@ def main(argv: list[str]) -> None:
     with until_unread():
       print(__doc__ if argv else "\n".join(tasks.available()))
     return
-  from gpurobot import cli
   from gpurobot.device.distributed import World
+  from gpurobot.shell import cli
 
   with cli.user_errors(argv, World()):
     print(run(argv))

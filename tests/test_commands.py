@@ -27,10 +27,11 @@ import tasks
 import train
 from benchmarks import cases, survey
 from benchmarks.__main__ import RUNNERS
-from gpurobot import cli, evaluate, extras, plot, sweep
-from gpurobot.command import main as gpurobot
+from gpurobot import evaluate, extras, plot, sweep
 from gpurobot.device.distributed import World
-from gpurobot.programs import HELP, PROGRAMS
+from gpurobot.shell import cli
+from gpurobot.shell.command import main as gpurobot
+from gpurobot.shell.programs import HELP, PROGRAMS
 from physics.parity import __main__ as parity
 from tasks import humanoid_amp
 from tasks.motion import pairs

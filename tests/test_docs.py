@@ -11,10 +11,10 @@ import pytest
 import tasks
 import train
 from benchmarks import table
-from gpurobot import cli
-from gpurobot.config import TrainConfig, leaves
 from gpurobot.device.distributed import World
 from gpurobot.run.metrics import METRICS
+from gpurobot.settings.config import TrainConfig, leaves
+from gpurobot.shell import cli
 from tests.instances import thorough
 
 ROOT = Path(__file__).parents[1]

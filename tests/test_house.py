@@ -22,35 +22,27 @@ TRACKED = subprocess.run(
 SOURCES = [path for path in TRACKED if path.endswith(".py") and (ROOT / path).exists()]
 SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.py"}]
 
-GROUND = {"gpurobot.algorithm_config", "gpurobot.config", "gpurobot.device", "gpurobot.references"}
+GROUND = {"gpurobot.device", "gpurobot.settings"}
 PROGRAM = {*PACKAGES, "gymnasium", "numpy", "rich", "tensordict", "torch"}
 TASK = {"tasks.base", "tasks.shared", "torch"}
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
-  r"train\.py": {"gpurobot", "tasks", "torch"},
-  r"gpurobot/algorithm_config\.py": {"tasks.core.option"},
-  r"gpurobot/config\.py": {
-    "gpurobot.algorithm_config",
-    "gpurobot.values",
+  r"train\.py": {"gpurobot", "tasks"},
+  r"gpurobot/training\.py": {*GROUND, "gpurobot.fusion", "gpurobot.learn", "gpurobot.run", "gpurobot.shell"},
+  r"gpurobot/settings/.*": {
+    "gpurobot.settings",
+    "numpy",
     "omegaconf",
+    "tasks.core.errors",
+    "tasks.core.files",
     "tasks.core.option",
     "tasks.core.words",
+    "yaml",
   },
-  r"gpurobot/values\.py": {"omegaconf", "tasks.core.words"},
-  r"gpurobot/config_files\.py": {"gpurobot.config", "numpy", "omegaconf", "yaml"},
-  r"gpurobot/references\.py": {"gpurobot.config", "tasks.core.errors", "tasks.core.files"},
   r"gpurobot/extras\.py": GROUND,
-  r"gpurobot/help_text\.py": GROUND,
-  r"gpurobot/(declared|programs)\.py": set(),
-  r"gpurobot/cli\.py": {
-    *GROUND,
-    "gpurobot.config_files",
-    "gpurobot.extras",
-    "gpurobot.help_text",
-    "gpurobot.programs",
-    "gpurobot.run",
-    "torch",
-  },
+  r"gpurobot/shell/(declared|programs)\.py": set(),
+  r"gpurobot/shell/help_text\.py": GROUND,
+  r"gpurobot/shell/cli\.py": {*GROUND, "gpurobot.extras", "gpurobot.run", "gpurobot.shell", "torch"},
   r"gpurobot/fusion/.*": {"gpurobot.device", "gpurobot.fusion", "numpy", "physics.trace", "torch"},
   r"gpurobot/device/.*": {*GROUND, "numpy", "tensordict", "torch"},
   r"gpurobot/learn/.*": {*GROUND, "gpurobot.learn", "tensordict", "torch"},
@@ -69,7 +61,6 @@ IMPORTS = {
   r"gpurobot/adapters/.*": {*PROGRAM, "rl_games", "rsl_rl", "stable_baselines3", "torchrl"},
   r"gpurobot/viewer/.*": {*PROGRAM, "PIL", "glfw", "imageio", "mjviser", "mujoco", "viser", "websockets"},
   r"gpurobot/search/ray_launch\.py": {"gpurobot", "ray"},
-  r"gpurobot/api\.py": {*PROGRAM, "train"},
   r"gpurobot/.*": {*PROGRAM, "matplotlib"},
   r"tasks/__init__\.py": {"tasks.core", "tasks.dm"},
   r"tasks/base\.py": {"numpy", "physics", "tasks.core", "tensordict", "torch"},

@@ -16,10 +16,10 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train
-from gpurobot.config import TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.files import PART
+from gpurobot.settings.config import TrainConfig
 from tests.gpurobot import toy
 from tests.instances import thorough
 

@@ -12,11 +12,11 @@ from tensordict import TensorDict
 from torch import Tensor
 
 import tasks
-from gpurobot.config import MOST_ENVS, assign
 from gpurobot.device.defaults import own_defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.env import images_of
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import MOST_ENVS, assign
 from tasks.base import Task
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpurobot.config import ConfigError, suggestion
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError, suggestion
 from tasks.base import ASSETS
 
 FOLDER = ASSETS / "demos"

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpurobot.config import TrainConfig, to_dict
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.learn.env import VecEnv
+from gpurobot.settings.config import TrainConfig, to_dict
 from physics import Model
 from tasks.base import Task
 

@@ -6,10 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import AlgorithmConfig
 from gpurobot.learn.agent import restored
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import AlgorithmConfig
 
 
 class Policy:

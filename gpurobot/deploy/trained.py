@@ -11,8 +11,18 @@ from types import MappingProxyType
 import torch
 
 import tasks
-from gpurobot import cli
-from gpurobot.config import (
+from gpurobot.deploy import demos
+from gpurobot.deploy.gymnasium_env import GymnasiumEnv
+from gpurobot.deploy.policy import Policy
+from gpurobot.device.distributed import World
+from gpurobot.learn.agent import Spaces
+from gpurobot.learn.env import VecEnv
+from gpurobot.learn.identity import compare
+from gpurobot.learn.own_code import OF_TRAINING
+from gpurobot.learn.random import Random
+from gpurobot.run import checkpoint
+from gpurobot.run.returns import WINDOW
+from gpurobot.settings.config import (
   CHANGED,
   AlgorithmName,
   ConfigError,
@@ -25,17 +35,7 @@ from gpurobot.config import (
   policy_group,
   to_dict,
 )
-from gpurobot.deploy import demos
-from gpurobot.deploy.gymnasium_env import GymnasiumEnv
-from gpurobot.deploy.policy import Policy
-from gpurobot.device.distributed import World
-from gpurobot.learn.agent import Spaces
-from gpurobot.learn.env import VecEnv
-from gpurobot.learn.identity import compare
-from gpurobot.learn.own_code import OF_TRAINING
-from gpurobot.learn.random import Random
-from gpurobot.run import checkpoint
-from gpurobot.run.returns import WINDOW
+from gpurobot.shell import cli
 from physics.parity import MujocoSimulation
 from tasks.base import Task
 

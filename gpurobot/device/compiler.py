@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from gpurobot.config import ConfigError, Switch
+from gpurobot.settings.config import ConfigError, Switch
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import torch
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 
 CPU = torch.device("cpu")
 

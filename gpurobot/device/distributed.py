@@ -14,9 +14,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from gpurobot.config import ConfigError, suggestion
 from gpurobot.device import numa
 from gpurobot.device.process import usable_cores
+from gpurobot.settings.config import ConfigError, suggestion
 
 PATIENCE = timedelta(minutes=10)  # timeout of a collective
 NOTICE = 10.0  # time after which a rank says that it waits for the others [s]

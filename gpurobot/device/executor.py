@@ -5,10 +5,10 @@ from typing import TypeVar
 
 import torch
 
-from gpurobot.config import ConfigError, Switch, TrainConfig
 from gpurobot.device.compiler import Compiler
 from gpurobot.device.graph import Graph, GraphRecorder, Piece
 from gpurobot.device.tape import Tape
+from gpurobot.settings.config import ConfigError, Switch, TrainConfig
 
 T = TypeVar("T")
 

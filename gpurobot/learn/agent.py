@@ -6,13 +6,13 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import AlgorithmConfig, PPOConfig, Precision, SACConfig, TD3Config
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import Image, VecEnv, images_of
 from gpurobot.learn.identity import names_of
 from gpurobot.learn.network import Actor, ActorCritic
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.saved_state import check_saved
+from gpurobot.settings.algorithms import AlgorithmConfig, PPOConfig, Precision, SACConfig, TD3Config
 
 
 def resolve(precision: Precision, device: torch.device) -> Precision:

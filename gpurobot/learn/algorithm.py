@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import AlgorithmConfig, OffPolicyConfig, PPOConfig, Recurrence
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -16,6 +15,7 @@ from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.replay_buffer import Replay
+from gpurobot.settings.algorithms import AlgorithmConfig, OffPolicyConfig, PPOConfig, Recurrence
 
 LOG = logging.getLogger(__name__)
 

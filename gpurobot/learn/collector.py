@@ -7,7 +7,6 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import TrainConfig
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -17,6 +16,7 @@ from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.finite import FiniteCheck
 from gpurobot.learn.random import Random
 from gpurobot.learn.statistics import Means, Statistics
+from gpurobot.settings.config import TrainConfig
 
 # Returns the actions [local_envs, ...] of one step, and the recurrent state [local_envs, state_width] after
 # it. Its arguments: the sample of the step, with the observations filled in, to which it writes the policy's

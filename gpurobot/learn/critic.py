@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import Critic
 from gpurobot.learn.layers import linear
+from gpurobot.settings.algorithms import Critic
 
 BINS = 127  # odd, so that one bin is 0
 HALF = BINS // 2 + 1  # logits of the bins from 0 up, before the logits of their opposites

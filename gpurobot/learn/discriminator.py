@@ -3,12 +3,12 @@
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import AMPConfig
-from gpurobot.config import ConfigError
 from gpurobot.learn.env import STYLE, VecEnv, style_reference
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
 from gpurobot.learn.normalize import BOUND
+from gpurobot.settings.algorithms import AMPConfig
+from gpurobot.settings.config import ConfigError
 
 ITERATIONS = 16  # that the replay reaches back
 

@@ -7,8 +7,6 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import DistillConfig, DistillLoss
-from gpurobot.config import ConfigError, TrainConfig, sequence_length
 from gpurobot.device import process, threads
 from gpurobot.device.arithmetic import set_arithmetic
 from gpurobot.device.distributed import World
@@ -29,6 +27,8 @@ from gpurobot.learn.rollout import MinibatchEpochs, Rollout, make_sampler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
 from gpurobot.learn.teacher import Teacher
+from gpurobot.settings.algorithms import DistillConfig, DistillLoss
+from gpurobot.settings.config import ConfigError, TrainConfig, sequence_length
 
 # Names of the sums that `distill_loss` returns, over samples by weight; the first is the sum of the weights.
 SUMS = ("weight", "kl", "teacher_error", "entropy")

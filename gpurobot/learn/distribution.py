@@ -14,10 +14,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from gpurobot.algorithm_config import PPOConfig
-from gpurobot.config import ConfigError
 from gpurobot.learn.layers import linear
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import PPOConfig
+from gpurobot.settings.config import ConfigError
 
 BOUND = 1.1  # means beyond it are penalised; the environment clips actions to 1
 QUIET = 0.01  # gain of the output layer: the initial policy hardly depends on the observation

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import Encoder, OffPolicyConfig, PPOConfig
 from gpurobot.learn.env import Image
 from gpurobot.learn.layers import linear, orthogonal
+from gpurobot.settings.algorithms import Encoder, OffPolicyConfig, PPOConfig
 
 LARGE = 64  # pixels of the shorter side from which the first layer of NatureCNN has its own stride
 

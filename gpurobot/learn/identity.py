@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from itertools import islice, zip_longest
 from typing import Any
 
-from gpurobot.config import ConfigError
 from gpurobot.learn.env import VecEnv, block_names
 from gpurobot.learn.saved_state import check_saved
+from gpurobot.settings.config import ConfigError
 
 
 def names_of(env: VecEnv) -> dict[str, Any]:

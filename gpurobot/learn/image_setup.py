@@ -2,11 +2,11 @@
 
 import torch
 
-from gpurobot.algorithm_config import Encoder, OffPolicyConfig, PPOConfig
-from gpurobot.config import ConfigError
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.encoder import SMALLEST
 from gpurobot.learn.env import VecEnv, images_of
+from gpurobot.settings.algorithms import Encoder, OffPolicyConfig, PPOConfig
+from gpurobot.settings.config import ConfigError
 
 KEYS = ("encoder", "encoder_features", "encoder_shared", "random_shift")  # settings of images
 SHARE = 0.8  # of the memory of a device that the images of a rollout may take

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import AMPConfig, RNDConfig
-from gpurobot.config import TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.transfer import to_cpu
@@ -19,6 +17,8 @@ from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
+from gpurobot.settings.algorithms import AMPConfig, RNDConfig
+from gpurobot.settings.config import TrainConfig
 
 MAX_GRAD_NORM = 1.0
 

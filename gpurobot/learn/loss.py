@@ -8,9 +8,9 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.algorithm_config import PPOConfig, Scaling
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution, Gaussian
+from gpurobot.settings.algorithms import PPOConfig, Scaling
 
 # Names of the sums that `loss` returns, over samples by weight; the first is the sum of the weights.
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")

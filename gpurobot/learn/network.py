@@ -8,15 +8,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import (
-  Activation,
-  OffPolicyConfig,
-  PPOConfig,
-  Precision,
-  Recurrence,
-  SACConfig,
-  TD3Config,
-)
 from gpurobot.learn.critic import Beside, ValuePrediction, twin, twin_head, value_head
 from gpurobot.learn.distribution import (
   Distribution,
@@ -30,6 +21,15 @@ from gpurobot.learn.encoder import GroupInput
 from gpurobot.learn.env import Image
 from gpurobot.learn.layers import linear
 from gpurobot.learn.own_code import own_layers
+from gpurobot.settings.algorithms import (
+  Activation,
+  OffPolicyConfig,
+  PPOConfig,
+  Precision,
+  Recurrence,
+  SACConfig,
+  TD3Config,
+)
 
 ACTIVATIONS: dict[Activation, Callable[[], nn.Module]] = {
   Activation.elu: lambda: nn.ELU(inplace=True),

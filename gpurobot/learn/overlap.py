@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.config import ConfigError, TrainConfig, sequence_length
 from gpurobot.device import threads
 from gpurobot.device.background import Background
 from gpurobot.device.clock import OverlappedClock
@@ -24,6 +23,7 @@ from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.rollout_collector import RolloutCollector
+from gpurobot.settings.config import ConfigError, TrainConfig, sequence_length
 
 
 class OverlappedPPO(PPO):

@@ -7,11 +7,11 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor, nn
 
-from gpurobot.config import ConfigError
 from gpurobot.learn.critic import ValuePrediction
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.statistics import Means
-from gpurobot.references import find, own_errors
+from gpurobot.settings.config import ConfigError
+from gpurobot.settings.references import find, own_errors
 
 NETWORK, TEACHER_NETWORK = "network", "distill.teacher_network"  # settings
 # Settings with code that a trained policy does not need.

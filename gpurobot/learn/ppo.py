@@ -10,8 +10,6 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.algorithm_config import Bootstrap, PPOConfig, Recurrence, Schedule
-from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device import process
 from gpurobot.device.arithmetic import set_arithmetic
 from gpurobot.device.clock import Clock
@@ -38,6 +36,8 @@ from gpurobot.learn.rollout import MinibatchEpochs, Rollout, make_sampler
 from gpurobot.learn.rollout_collector import RolloutCollector
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans, Means
+from gpurobot.settings.algorithms import Bootstrap, PPOConfig, Recurrence, Schedule
+from gpurobot.settings.config import ConfigError, TrainConfig
 
 ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
 LOG = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.algorithm_config import Storage
 from gpurobot.learn.env import VecEnv, block_names, images_of
 from gpurobot.learn.normalize import OUTLIER, Moments
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import Storage
 
 KINDS = {
   Storage.float32: torch.float32,

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import AlgorithmConfig, RewardTransform
 from gpurobot.learn.normalize import Moments, symlog
+from gpurobot.settings.algorithms import AlgorithmConfig, RewardTransform
 
 SIZE = 0.1  # root mean square of the scaled rewards: symlog compresses 0.1 by 5 %, and 1 by 31 %
 

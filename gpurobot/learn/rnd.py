@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor, nn
 
-from gpurobot.algorithm_config import RNDConfig
-from gpurobot.config import ConfigError, suggestion
 from gpurobot.learn.env import VecEnv, block_names
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
+from gpurobot.settings.algorithms import RNDConfig
+from gpurobot.settings.config import ConfigError, suggestion
 
 DECAY = 0.9  # factor on the weight of earlier rollouts' errors at each merge
 

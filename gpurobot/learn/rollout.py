@@ -8,7 +8,6 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.config import TrainConfig, block
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -16,6 +15,7 @@ from gpurobot.learn.env import STYLE, VecEnv, images_of
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import TrainConfig, block
 
 
 def differences(

@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.config import TrainConfig, sequence_length
 from gpurobot.device import threads
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
@@ -18,6 +17,7 @@ from gpurobot.learn.encoder import RandomShift
 from gpurobot.learn.env import STYLE, VecEnv, images_of
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.rollout import Rollout
+from gpurobot.settings.config import TrainConfig, sequence_length
 
 
 class RolloutCollector:

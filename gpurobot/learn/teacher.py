@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot.config import ConfigError
 from gpurobot.learn.agent import Agent
 from gpurobot.learn.distribution import Distribution, Gaussian, MultiDiscrete, Squashed
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.identity import compare, names_of
+from gpurobot.settings.config import ConfigError
 
 GROUP = "teacher"  # observations of the teachers; without this group they see the policy's
 

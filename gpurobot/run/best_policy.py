@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from gpurobot.config import TrainConfig, to_dict
 from gpurobot.device.transfer import cloned
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 from gpurobot.run.logger import Guard
 from gpurobot.run.returns import Returns
+from gpurobot.settings.config import TrainConfig, to_dict
 
 
 class BestPolicy:

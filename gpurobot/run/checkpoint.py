@@ -16,7 +16,15 @@ from typing import Any
 
 import torch
 
-from gpurobot.config import (
+from gpurobot.device.distributed import World
+from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.algorithm import Algorithm
+from gpurobot.learn.identity import compare, names_of
+from gpurobot.run import fixed_settings, replay_files
+from gpurobot.run.files import rewrite
+from gpurobot.run.output import tell
+from gpurobot.run.replay_files import ReplayFiles
+from gpurobot.settings.config import (
   OFF_POLICY,
   ConfigError,
   TrainConfig,
@@ -27,14 +35,6 @@ from gpurobot.config import (
   to_dict,
   without_limits,
 )
-from gpurobot.device.distributed import World
-from gpurobot.device.transfer import to_cpu
-from gpurobot.learn.algorithm import Algorithm
-from gpurobot.learn.identity import compare, names_of
-from gpurobot.run import fixed_settings, replay_files
-from gpurobot.run.files import rewrite
-from gpurobot.run.output import tell
-from gpurobot.run.replay_files import ReplayFiles
 
 LOG = logging.getLogger(__name__)
 

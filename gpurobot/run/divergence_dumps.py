@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from gpurobot.config import TrainConfig, to_dict
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.identity import names_of
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import TrainConfig, to_dict
 
 FOLDER = "diverged"  # name of the folder in a run folder
 MOST = 100  # maximum number of files; if many environments diverge, more files show nothing new

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpurobot.config import OFF_POLICY, TrainConfig, arguments, off_policy, policy_group, to_dict
+from gpurobot.settings.config import OFF_POLICY, TrainConfig, arguments, off_policy, policy_group, to_dict
 
 NETWORK = (
   *("hidden", "critic_hidden", "critic", "shared", "layer_norm", "activation", "network"),

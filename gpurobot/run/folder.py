@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError, TrainConfig
 
 try:
   import fcntl

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import torch
 
-from gpurobot.algorithm_config import Critic, PPOConfig, Schedule
-from gpurobot.config import AlgorithmName, TrainConfig, policy_group
 from gpurobot.learn.critic import LARGEST
 from gpurobot.learn.loss import rate_limits
 from gpurobot.learn.reward import transform
 from gpurobot.run.returns import WINDOW, Score
+from gpurobot.settings.algorithms import Critic, PPOConfig, Schedule
+from gpurobot.settings.config import AlgorithmName, TrainConfig, policy_group
 
 NUMBERS = ("kl", "entropy", "policy_loss", "value_loss")  # finite in every healthy row
 AT_FLOOR = 1.2  # a standard deviation below this multiple of its minimum counts as at the minimum

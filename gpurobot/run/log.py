@@ -16,7 +16,6 @@ import torch
 from rich.console import Console
 
 from gpurobot import extras
-from gpurobot.config import ConfigError, ConsoleStyle, TrainConfig, to_dict
 from gpurobot.device.usage import Usage
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.finite import describe
@@ -33,6 +32,7 @@ from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.returns import Returns
 from gpurobot.run.sight import Sight
 from gpurobot.run.video_recorder import VideoRecorder
+from gpurobot.settings.config import ConfigError, ConsoleStyle, TrainConfig, to_dict
 
 LOG = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from mlflow.entities import Metric, Param, Run
 from mlflow.exceptions import MlflowException
 from torch import Tensor
 
-from gpurobot.config import ConfigError
 from gpurobot.run import metrics
 from gpurobot.run.logger import SEEN, Logger, NoAnswer, RemoteRuns
+from gpurobot.settings.config import ConfigError
 
 LOG = logging.getLogger(__name__)
 

@@ -5,12 +5,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from gpurobot.config import TrainConfig, code_keys, to_dict
 from gpurobot.learn.algorithm import Algorithm, counted
 from gpurobot.run import checkpoint, csv_log
 from gpurobot.run.folder import shown
 from gpurobot.run.output import aligned
 from gpurobot.run.returns import Returns, Score, scores
+from gpurobot.settings.config import TrainConfig, code_keys, to_dict
 
 FILE = "summary.json"
 HEADINGS = {"rising": ", still rising", "falling": ", now falling", "level": ", levelled off", "": ""}

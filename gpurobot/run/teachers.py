@@ -6,18 +6,18 @@ from typing import Any
 
 import torch
 
-from gpurobot.algorithm_config import AlgorithmConfig
-from gpurobot.config import (
+from gpurobot.learn.agent import restored
+from gpurobot.learn.own_code import OF_TRAINING, TEACHER_NETWORK
+from gpurobot.learn.teacher import Teacher
+from gpurobot.run import checkpoint
+from gpurobot.settings.algorithms import AlgorithmConfig
+from gpurobot.settings.config import (
   AlgorithmName,
   ConfigError,
   TrainConfig,
   algorithm_settings,
   policy_group,
 )
-from gpurobot.learn.agent import restored
-from gpurobot.learn.own_code import OF_TRAINING, TEACHER_NETWORK
-from gpurobot.learn.teacher import Teacher
-from gpurobot.run import checkpoint
 
 
 def load(config: TrainConfig, task: ModuleType, num_envs: int, device: torch.device) -> list[Teacher]:

@@ -1,13 +1,13 @@
-"""Training run: folder, restore, limits, log and checkpoints around the loop of `train.py`."""
+"""Training run: folder, restore, limits, log and checkpoints around the loop of a training."""
 
 from collections.abc import Mapping
 from typing import Self
 
-from gpurobot.config import TrainConfig
 from gpurobot.learn.algorithm import Algorithm, warm_up
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.interrupt import UNREAD, Interrupt
 from gpurobot.run.log import Log
+from gpurobot.settings.config import TrainConfig
 
 
 class TrainingRun:

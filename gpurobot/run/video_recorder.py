@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpurobot.config import TrainConfig, code_keys, to_dict
 from gpurobot.device.process import python
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.run import checkpoint
 from gpurobot.run.logger import Loggers
+from gpurobot.settings.config import TrainConfig, code_keys, to_dict
 
 FOLDER = "videos"  # name of the folder in a run folder
 PROGRAM = ("-m", "gpurobot.record")

@@ -8,9 +8,9 @@ from typing import Any
 import wandb
 from torch import Tensor
 
-from gpurobot.config import ConfigError
 from gpurobot.run import metrics
 from gpurobot.run.logger import PATIENCE_FAILED, SEEN, Logger, NoAnswer, RemoteRuns
+from gpurobot.settings.config import ConfigError
 
 AXIS = "progress/steps"  # of all charts
 

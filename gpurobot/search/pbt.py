@@ -16,13 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from gpurobot import extras
-from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint, replay_files
 from gpurobot.run.best_policy import return_of
 from gpurobot.run.files import rewrite
 from gpurobot.search.pruning import Run
 from gpurobot.search.space import Choices, Range, Space
 from gpurobot.search.trial import Measure, Trial, assemble, limits, read_config
+from gpurobot.settings.config import ConfigError
 
 RESAMPLE = 0.25  # probability that a setting is drawn anew instead of perturbed
 LINEAGE, DRAWING = "lineage.csv", "lineage.png"

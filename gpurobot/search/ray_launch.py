@@ -13,10 +13,10 @@ from pathlib import Path
 import ray
 from ray.exceptions import RayError
 
-from gpurobot.config import ConfigError
 from gpurobot.device.process import PLACE, python, usable_cores
 from gpurobot.search.launch import POLL, Start
 from gpurobot.search.trial import OUTPUT, Trial
+from gpurobot.settings.config import ConfigError
 
 LOST = 1  # exit status of a trial that lost its machine or worker
 

@@ -13,8 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch.quasirandom import SobolEngine
 
-from gpurobot.config import ConfigError, Leaf, check_range
-from gpurobot.values import expected, fitting
+from gpurobot.settings.config import ConfigError, Leaf, check_range
+from gpurobot.settings.values import expected, fitting
 
 LOG = "log:"  # prefix of a log-uniform range
 DIGITS = 4  # of the numbers that are drawn from a range

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tasks
-from gpurobot import cli
-from gpurobot.config import LIMITS, ConfigError, TrainConfig, assign, suggestion, to_dict
 from gpurobot.device.distributed import World
 from gpurobot.device.process import usable_cores
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import NAME, numbers
 from gpurobot.run.files import damaged, fits, read_json, rewrite
 from gpurobot.run.returns import WINDOW, scores
+from gpurobot.settings.config import LIMITS, ConfigError, TrainConfig, assign, suggestion, to_dict
+from gpurobot.shell import cli
 
 PROGRAM = Path(__file__).resolve().parents[2] / "train.py"
 OUTPUT = "output.txt"  # console output of a trial, in its folder

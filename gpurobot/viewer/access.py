@@ -20,7 +20,7 @@ import websockets.asyncio.server
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")  # every address of the machine

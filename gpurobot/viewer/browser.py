@@ -13,7 +13,7 @@ import mjviser
 import numpy as np
 import viser
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.access import Access, aspect_of, guarded_servers
 from gpurobot.viewer.command_panel import CommandPanel, within
 from gpurobot.viewer.framing import ahead

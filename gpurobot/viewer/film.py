@@ -8,7 +8,7 @@ from typing import Any, Self
 import imageio.v2 as imageio
 from PIL import Image
 
-from gpurobot.config import ConfigError, suggestion
+from gpurobot.settings.config import ConfigError, suggestion
 from gpurobot.viewer.offscreen import Picture
 
 SUFFIXES = (".mp4", ".gif", ".webp")

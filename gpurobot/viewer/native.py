@@ -11,7 +11,7 @@ import glfw
 import mujoco
 import mujoco.viewer
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.offscreen import Picture, fit
 from gpurobot.viewer.player import Player
 from gpurobot.viewer.stage import Stage

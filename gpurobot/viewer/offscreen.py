@@ -13,8 +13,8 @@ from mujoco import mjtObj
 from numpy.typing import NDArray
 from PIL import Image
 
-from gpurobot.config import ConfigError, suggestion
 from gpurobot.device import process
+from gpurobot.settings.config import ConfigError, suggestion
 from gpurobot.viewer.stage import Stage
 from tasks.base import Task
 

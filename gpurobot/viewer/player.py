@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 import tasks
-from gpurobot.config import AlgorithmName, ConfigError, algorithm_settings, policy_group, to_dict
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
 from gpurobot.run.sight import pictures
 from gpurobot.run.video_recorder import FOLDER as VIDEOS
+from gpurobot.settings.config import AlgorithmName, ConfigError, algorithm_settings, policy_group, to_dict
 from gpurobot.viewer.framing import find_robot
 from gpurobot.viewer.offscreen import Picture
 from gpurobot.viewer.stage import task_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import mujoco
 from PIL import Image
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.framing import find_robot, view
 from gpurobot.viewer.offscreen import Canvas
 from gpurobot.viewer.scenery import dressed

@@ -3,8 +3,8 @@
 import mujoco
 import numpy as np
 
-from gpurobot.config import ConfigError
 from gpurobot.deploy.trained import Trained
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.framing import ASPECT, corners, find_robot, subject, view
 from gpurobot.viewer.scenery import dressed
 from tasks.base import Task

@@ -12,9 +12,9 @@ import yaml
 from torch.distributed import run as torchrun
 
 import tasks
-from gpurobot import cli
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
+from gpurobot.shell import cli
 from tests.gpurobot import toy
 from tests.instances import thorough
 from tests.ranks import HANG
@@ -50,7 +50,7 @@ sys.exit(next(int(word) for word in sys.argv if word.isdecimal()))
 """
 PREEMPTED = """
 import itertools, os, signal
-from gpurobot import command
+from gpurobot.shell import command
 from gpurobot.run.training_run import TrainingRun
 
 iterations = itertools.count(1)

@@ -7,11 +7,11 @@ import torch
 
 import tasks
 from examples import run_onnx
-from gpurobot.config import defaults
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import defaults
 from physics.parity import MujocoSimulation
 from tests.gpurobot.policies import make
 

@@ -9,11 +9,11 @@ import torch
 
 import tasks
 from examples import track_onnx
-from gpurobot.config import defaults
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import defaults
 from physics.parity import MujocoSimulation
 from tests.gpurobot.policies import make
 from tests.tasks.motion.robots import HUMANOID

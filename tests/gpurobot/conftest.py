@@ -4,12 +4,12 @@ import shutil
 import pytest
 
 import tasks
-from gpurobot import config
 from gpurobot.deploy import trained
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
+from gpurobot.settings import config
 from gpurobot.viewer import offscreen
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation

@@ -2,9 +2,9 @@
 
 import torch
 
-from gpurobot.algorithm_config import PPOConfig, Precision
 from gpurobot.deploy.policy import Policy
 from gpurobot.learn.network import ActorCritic
+from gpurobot.settings.algorithms import PPOConfig, Precision
 
 NUM_ENVS, DIMS, ACTIONS = 4, {"policy": 7, "critic": 9}, 3
 

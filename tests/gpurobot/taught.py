@@ -2,14 +2,14 @@
 
 import torch
 
-import train
-from gpurobot.algorithm_config import PPOConfig, Precision
-from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.agent import Agent, Spaces, actor_critic
 from gpurobot.learn.distill import Distill
 from gpurobot.learn.random import Random
 from gpurobot.learn.teacher import Teacher
+from gpurobot.settings.algorithms import PPOConfig, Precision
+from gpurobot.settings.config import assign, defaults
+from gpurobot.training import make_learner
 from tests.gpurobot import toy
 
 
@@ -35,7 +35,7 @@ def make_student(teachers, module=toy, num_envs: int = 32, **values) -> Distill:
   fixed = {"algorithm": "distill", "teacher": "given", "num_envs": num_envs, "ppo.precision": "float64"}
   config = assign(defaults(module), fixed | values)
   env = module.Task(config.env, num_envs, random=Random(0, num_envs))
-  learner = train.make_learner(env, config, World(), teachers)
+  learner = make_learner(env, config, World(), teachers)
   assert isinstance(learner, Distill)
   return learner
 

@@ -13,9 +13,9 @@ import torch
 
 import gpurobot
 from gpurobot import own_packages
-from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint
 from gpurobot.run.checkpoint import CheckpointError
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 
 TOY = str(toy.__file__)

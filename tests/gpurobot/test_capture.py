@@ -12,7 +12,6 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-from gpurobot.config import assign, defaults
 from gpurobot.device import executor, tape
 from gpurobot.device.distributed import World
 from gpurobot.learn.algorithm import warm_up
@@ -20,6 +19,7 @@ from gpurobot.learn.distill import Distill
 from gpurobot.learn.off_policy.base import OffPolicy
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import assign, defaults
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot import pushed_box, styled, taught_pixels, toy, toy_pixels

@@ -6,7 +6,7 @@ import pytest
 
 import train
 from gpurobot import extras, plot
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 
 
 @pytest.mark.parametrize("extra", ["wandb", "mlflow"])

@@ -7,13 +7,13 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from benchmarks.fused import Compiled
-from gpurobot.config import assign, defaults
 from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
 from gpurobot.fusion.build import fuse
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import assign, defaults
 from tests.instances import thorough
 
 SETTINGS = {"num_envs": 64, "ppo.horizon": 8, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}

@@ -11,7 +11,10 @@ from tensordict import TensorDict
 
 import tasks
 from gpurobot import evaluate
-from gpurobot.algorithm_config import (
+from gpurobot.deploy.policy import Policy
+from gpurobot.device.distributed import World
+from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import (
   Critic,
   PPOConfig,
   Recurrence,
@@ -20,10 +23,7 @@ from gpurobot.algorithm_config import (
   SACConfig,
   TD3Config,
 )
-from gpurobot.config import AlgorithmName, TrainConfig, algorithm_settings, assign, defaults
-from gpurobot.deploy.policy import Policy
-from gpurobot.device.distributed import World
-from gpurobot.learn.random import Random
+from gpurobot.settings.config import AlgorithmName, TrainConfig, algorithm_settings, assign, defaults
 from tests.instances import first, thorough
 from train import LEARNERS
 

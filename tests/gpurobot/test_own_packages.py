@@ -6,7 +6,7 @@ import pytest
 
 from tests.test_house import ROOT
 
-SCRIPT = "import sys; from gpurobot.command import main; sys.exit(main())"
+SCRIPT = "import sys; from gpurobot.shell.command import main; sys.exit(main())"
 INTERRUPT = """
 import signal, sys
 class Finder:

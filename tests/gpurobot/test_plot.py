@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpurobot import plot
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 
 ROWS = [
   {"steps": 100.0, "seconds": 10.0, "return": math.nan, "length": 5.0},

@@ -3,9 +3,9 @@ import torch
 
 import train
 from gpurobot import replay
-from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.run import checkpoint, divergence_dumps
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import fragile
 
 TASK = f"task={fragile.__file__}"

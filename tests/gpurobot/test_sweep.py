@@ -4,8 +4,8 @@ import json
 import pytest
 
 from gpurobot import sweep
-from gpurobot.config import ConfigError
 from gpurobot.search.trial import OUTPUT
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 from tests.gpurobot.search.trials import TOY
 

@@ -14,11 +14,12 @@ import torch
 
 import tasks
 import train
-from gpurobot import cli, evaluate, export, play, record, replay
-from gpurobot.config import ConfigError, to_dict
+from gpurobot import evaluate, export, play, record, replay
 from gpurobot.deploy import trained as trained_policy
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError, to_dict
+from gpurobot.shell import cli
 from gpurobot.viewer.player import Player
 from tests.mistakes.task_files import PENDULUM, SPEED
 from tests.mistakes.told import SMALL, TOY, told

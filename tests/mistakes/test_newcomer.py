@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 import train
-from gpurobot import command, own_packages
+from gpurobot import own_packages
+from gpurobot.shell import command
 from tests.mistakes.newcomer import FILES, MISTAKES
 from tests.mistakes.told import SMALL, told
 

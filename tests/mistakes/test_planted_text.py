@@ -10,9 +10,10 @@ import torch
 from rich.table import Table
 
 import train
-from gpurobot import cli, describe, evaluate, sweep
+from gpurobot import describe, evaluate, sweep
 from gpurobot.run import checkpoint
 from gpurobot.run.interrupt import Interrupt
+from gpurobot.shell import cli
 from tests.mistakes.told import SMALL, TOY, told
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")

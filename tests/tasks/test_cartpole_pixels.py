@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from gpurobot.config import assign
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import assign
 from tasks import cartpole, cartpole_pixels
 from tasks.core.errors import TaskError
 

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import tasks
-from gpurobot.config import assign, defaults
 from gpurobot.deploy import demos
 from gpurobot.run import teachers
+from gpurobot.settings.config import assign, defaults
 from tests.tasks.project import project
 
 

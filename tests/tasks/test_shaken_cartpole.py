@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch.nn.utils import parameters_to_vector
 
-from gpurobot import config
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings import config
 from physics.parity import MujocoSimulation
 from tests.tasks import shaken_cartpole
 from tests.tasks.conftest import SHAKEN

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import TrainConfig, off_policy
 from gpurobot.device import process, threads
 from gpurobot.device.arithmetic import set_arithmetic
 from gpurobot.device.distributed import World
@@ -36,6 +35,7 @@ from gpurobot.learn.replay_buffer import Replay, replay_bytes
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.learn.statistics import LossMeans
+from gpurobot.settings.config import TrainConfig, off_policy
 
 
 class PolicyLoss(NamedTuple):

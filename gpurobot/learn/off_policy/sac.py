@@ -5,12 +5,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.off_policy.base import OffPolicy, PolicyLoss
 from gpurobot.learn.off_policy.loss import SAC_SUMS, sac_terms, temperature_loss
+from gpurobot.settings.config import ConfigError, TrainConfig
 
 
 class Temperature(nn.Module):

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor
 
-from gpurobot.algorithm_config import OffPolicyConfig
-from gpurobot.config import ConfigError, TrainConfig, off_policy, suggestion
 from gpurobot.device.distributed import World
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import resolve
@@ -14,6 +12,8 @@ from gpurobot.learn.network import weight_dtype
 from gpurobot.learn.off_policy.prioritized import PrioritizedSampler
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import Replay, ReplaySampler, StoredObs, blocks, replay_bytes
+from gpurobot.settings.algorithms import OffPolicyConfig
+from gpurobot.settings.config import ConfigError, TrainConfig, off_policy, suggestion
 
 MOST = 8192  # transitions drawn at once, if a batch is not larger
 SHARE = 0.8  # of the memory of a device that a replay buffer may take

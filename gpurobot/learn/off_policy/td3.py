@@ -2,13 +2,13 @@
 
 from torch import Tensor
 
-from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.off_policy.base import OffPolicy, PolicyLoss
 from gpurobot.learn.off_policy.loss import TD3_SUMS, td3_terms
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import ConfigError, TrainConfig
 
 
 class TD3(OffPolicy):

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from gpurobot.adapters.environments import Environments, logged
-from gpurobot.config import ConfigError
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import ConfigError
 from tasks import UnknownTask
 from tests.gpurobot import toy
 from tests.tasks import shaken_cartpole

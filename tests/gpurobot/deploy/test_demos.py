@@ -7,10 +7,10 @@ import torch
 import tasks
 import train
 from gpurobot import evaluate, export
-from gpurobot.config import ConfigError, algorithm_settings
 from gpurobot.deploy import demos, trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError, algorithm_settings
 from tests.gpurobot import toy
 
 CPU = torch.device("cpu")

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from gpurobot.algorithm_config import Activation, Precision, Recurrence
 from gpurobot.deploy.deployed import Controls, Deployed
+from gpurobot.settings.algorithms import Activation, Precision, Recurrence
 from tests.gpurobot.policies import DIMS, NUM_ENVS, make
 
 VARIANTS = {

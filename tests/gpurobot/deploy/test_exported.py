@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from gpurobot.algorithm_config import Recurrence
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
+from gpurobot.settings.algorithms import Recurrence
 from tests.gpurobot.policies import ACTIONS, DIMS, NUM_ENVS, make
 
 FACTS = {"about": "a robot of [3] parts", "numbers": [1.5, 2.0]}

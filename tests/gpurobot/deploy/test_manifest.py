@@ -4,11 +4,11 @@ import json
 import torch
 
 import tasks
-from gpurobot.algorithm_config import Recurrence
-from gpurobot.config import defaults
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import Recurrence
+from gpurobot.settings.config import defaults
 from physics.parity import MujocoSimulation
 from tests.gpurobot import toy
 from tests.gpurobot.policies import make

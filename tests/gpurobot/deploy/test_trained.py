@@ -5,11 +5,11 @@ import pytest
 import torch
 
 import train
-from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
 from gpurobot.deploy.trained import read
-from gpurobot.programs import HELP
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError
+from gpurobot.shell.programs import HELP
 from tests.gpurobot import fragile, hopping_box, toy
 
 TOY = f"task={toy.__file__}"

@@ -3,8 +3,8 @@ import functools
 import pytest
 import torch
 
-from gpurobot.config import ConfigError, Switch
 from gpurobot.device.compiler import Compiler
+from gpurobot.settings.config import ConfigError, Switch
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from gpurobot.config import ConfigError
 from gpurobot.device import distributed
 from gpurobot.device.distributed import World
+from gpurobot.settings.config import ConfigError
 from tests.ranks import launch
 
 

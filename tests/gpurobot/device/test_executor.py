@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from gpurobot.config import ConfigError, Switch, TrainConfig
 from gpurobot.device import executor
 from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.tape import Tape
+from gpurobot.settings.config import ConfigError, Switch, TrainConfig
 
 CPU = torch.device("cpu")
 

@@ -95,7 +95,7 @@ import gc, sys
 sys.argv, sys.orig_argv = ["-m"], ["python", "-m", "{module}"]  # while Python looks for it
 import gpurobot
 print(gc.isenabled())
-from gpurobot import cli
+from gpurobot.shell import cli
 from gpurobot.device.distributed import World
 with cli.user_errors([], World()):
   print(gc.isenabled(), gc.get_freeze_count())

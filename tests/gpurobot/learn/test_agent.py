@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.agent import Spaces, actor_critic, resolve
 from gpurobot.learn.env import Image
+from gpurobot.settings.algorithms import PPOConfig, Precision, Recurrence
 
 CPU = torch.device("cpu")
 SPACES = Spaces({"policy": 5, "critic": 7}, 3, (), names={"joint": ["hip", "knee"]})

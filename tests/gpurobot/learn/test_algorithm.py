@@ -3,8 +3,6 @@
 import pytest
 import torch
 
-from gpurobot.algorithm_config import PPOConfig, SACConfig
-from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.learn.agent import Spaces, actor_critic
@@ -15,6 +13,8 @@ from gpurobot.learn.rollout import Rollout
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import read
 from gpurobot.run.training_run import TrainingRun
+from gpurobot.settings.algorithms import PPOConfig, SACConfig
+from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy, toy_pixels
 
 

@@ -1,12 +1,12 @@
 import torch
 
-from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
+from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy
 
 LOCAL_ENVS = 6

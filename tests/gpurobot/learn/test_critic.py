@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.algorithm_config import Critic
 from gpurobot.learn.critic import (
   BINS,
   HALF,
@@ -20,6 +19,7 @@ from gpurobot.learn.critic import (
   twin_head,
   value_head,
 )
+from gpurobot.settings.algorithms import Critic
 
 FEATURES = torch.randn(6, 8)
 

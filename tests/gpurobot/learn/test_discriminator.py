@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from gpurobot.algorithm_config import AMPConfig
-from gpurobot.config import ConfigError, assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.discriminator import Discriminator, StyleReward, reference_of, style_reward
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import AMPConfig
+from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import styled, toy
 from tests.gpurobot.learn.test_ppo import iterate
 from tests.instances import thorough

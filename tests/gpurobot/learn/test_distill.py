@@ -4,8 +4,6 @@ import math
 import pytest
 import torch
 
-from gpurobot.algorithm_config import DistillConfig, DistillLoss, PPOConfig
-from gpurobot.config import OF_REWARDS, ConfigError, assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
 from gpurobot.device.transfer import to_cpu
@@ -13,6 +11,8 @@ from gpurobot.learn.distill import distill_loss, teacher_share
 from gpurobot.learn.distribution import Gaussian, MultiDiscrete
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import DistillConfig, DistillLoss, PPOConfig
+from gpurobot.settings.config import OF_REWARDS, ConfigError, assign, defaults
 from tests.gpurobot import taught_toy, toy, toy_choices
 from tests.gpurobot.taught import iterate, make_student, make_teacher
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from gpurobot.config import ConfigError
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn import image_setup
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import taught_pixels
 from tests.gpurobot.taught import iterate, make_student, make_teacher
 from tests.instances import thorough

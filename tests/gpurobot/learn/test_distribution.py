@@ -11,10 +11,10 @@ from torch.distributions import (
   kl_divergence,
 )
 
-from gpurobot.algorithm_config import PPOConfig
-from gpurobot.config import ConfigError
 from gpurobot.learn.distribution import Gaussian, MultiDiscrete, Squashed, action_head
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import PPOConfig
+from gpurobot.settings.config import ConfigError
 
 N, A, SIZES = 10, 3, (4, 2, 5)
 FEATURES = torch.randn(6, 8)

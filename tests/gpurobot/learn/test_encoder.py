@@ -1,11 +1,11 @@
 import pytest
 import torch
 
-from gpurobot.algorithm_config import Encoder, PPOConfig, Precision, SACConfig
 from gpurobot.learn.encoder import SMALLEST, GroupInput, ImageEncoder, RandomShift, shifted
 from gpurobot.learn.env import Image
 from gpurobot.learn.network import ActorCritic, TwinCritic
 from gpurobot.learn.random import Random
+from gpurobot.settings.algorithms import Encoder, PPOConfig, Precision, SACConfig
 
 VIEW = Image((24, 30, 3), "uint8", 0.0, 255.0, ("policy",))
 DEPTH = Image((20, 20, 1), "float16", 0.5, 4.5, ("policy", "critic"))

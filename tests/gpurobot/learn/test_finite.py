@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.finite import FiniteCheck, describe
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run.log import Log
+from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy, toy_pixels
 from tests.instances import first
 

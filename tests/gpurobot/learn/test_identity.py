@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from gpurobot.config import ConfigError
 from gpurobot.learn.identity import compare, names_of
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 
 THEN = {

@@ -3,11 +3,11 @@ import copy
 import pytest
 import torch
 
-from gpurobot.config import ConfigError, assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn import image_setup
 from gpurobot.learn.env import Image
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import toy, toy_pixels
 from tests.instances import first
 from train import LEARNERS

@@ -8,10 +8,10 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.algorithm_config import PPOConfig, Scaling
 from gpurobot.learn.critic import ScalarValue
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
+from gpurobot.settings.algorithms import PPOConfig, Scaling
 
 ENTROPY = 0.05
 SETTINGS = PPOConfig(entropy_coef=ENTROPY, bounds_coef=0.5, mirror_coef=0.3, critic_coef=1.7)

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from gpurobot.algorithm_config import Activation, Critic, PPOConfig, Precision, Recurrence, SACConfig
 from gpurobot.learn.critic import ScalarValue, TwohotValue
 from gpurobot.learn.network import ActorCritic, Layers, RecurrentCore, Trunk, TwinCritic
+from gpurobot.settings.algorithms import Activation, Critic, PPOConfig, Precision, Recurrence, SACConfig
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}
 STATE, RESTART = torch.zeros(32, 0), torch.zeros(1, 32, dtype=torch.bool)

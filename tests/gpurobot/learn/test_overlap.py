@@ -3,7 +3,6 @@ import contextlib
 import pytest
 import torch
 
-from gpurobot.config import ConfigError, assign, check_overlap, defaults
 from gpurobot.device.background import Background
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
@@ -11,6 +10,7 @@ from gpurobot.learn.algorithm import warm_up
 from gpurobot.learn.overlap import OverlappedPPO, shared_threads
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import ConfigError, assign, check_overlap, defaults
 from tests.gpurobot import toy
 from tests.gpurobot.learn.test_ppo import iterate
 

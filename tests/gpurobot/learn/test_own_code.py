@@ -8,9 +8,9 @@ import torch
 
 import gpurobot
 from gpurobot import api, export
-from gpurobot.config import ConfigError
 from gpurobot.deploy import exported
 from gpurobot.run.checkpoint import CheckpointError
+from gpurobot.settings.config import ConfigError
 from tasks.core.errors import TaskError
 from tests.gpurobot import own_code, toy
 from tests.instances import thorough

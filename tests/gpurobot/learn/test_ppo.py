@@ -6,13 +6,13 @@ from typing import ClassVar
 import pytest
 import torch
 
-from gpurobot.config import ConfigError, assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run.health import Health, symptoms_of
+from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import toy
 from tests.instances import first, thorough
 

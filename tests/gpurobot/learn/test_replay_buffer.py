@@ -5,7 +5,6 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.algorithm_config import Storage
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import (
@@ -19,6 +18,7 @@ from gpurobot.learn.replay_buffer import (
   encode,
   replay_bytes,
 )
+from gpurobot.settings.algorithms import Storage
 from tests.gpurobot.toy import Config, Task
 
 GAMMA = 0.5

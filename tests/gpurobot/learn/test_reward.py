@@ -4,14 +4,14 @@ import math
 import pytest
 import torch
 
-from gpurobot.algorithm_config import PPOConfig, RewardTransform
-from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.learn.critic import Bins
 from gpurobot.learn.off_policy.sac import SAC
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.learn.reward import SIZE, RewardScaler
+from gpurobot.settings.algorithms import PPOConfig, RewardTransform
+from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy
 from tests.gpurobot.learn.off_policy.test_base import iterate, make
 

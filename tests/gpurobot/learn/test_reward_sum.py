@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from gpurobot.config import assign, defaults
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.overlap import OverlappedPPO
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import styled, toy
 from tests.gpurobot.learn.test_ppo import iterate
 

@@ -3,9 +3,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from gpurobot.algorithm_config import RNDConfig
-from gpurobot.config import ConfigError
 from gpurobot.learn.rnd import DECAY, Distillation, NoveltyReward, columns
+from gpurobot.settings.algorithms import RNDConfig
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 from tests.gpurobot.learn import test_discriminator
 from tests.gpurobot.learn.test_ppo import iterate

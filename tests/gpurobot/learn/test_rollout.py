@@ -2,10 +2,10 @@ import pytest
 import torch
 from tensordict import TensorDict
 
-from gpurobot.algorithm_config import PPOConfig, Precision, Recurrence
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import MinibatchSampler, Rollout, differences, gae, vtrace
+from gpurobot.settings.algorithms import PPOConfig, Precision, Recurrence
 from tests.gpurobot.toy import Config, Task
 
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from gpurobot.config import ConfigError
 from gpurobot.learn.distribution import Gaussian, MultiDiscrete, Squashed
 from gpurobot.learn.teacher import assign, check, check_same, choose, distribution, parameters
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy, toy_choices
 from tests.gpurobot.policies import make
 from tests.gpurobot.taught import make_student, make_teacher

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import train
-from gpurobot.config import TrainConfig
 from gpurobot.run import checkpoint
 from gpurobot.run.best_policy import BestPolicy
 from gpurobot.run.files import PART
 from gpurobot.run.returns import Returns
+from gpurobot.settings.config import TrainConfig
 from tests.gpurobot import toy
 
 TOY = f"task={toy.__file__}"

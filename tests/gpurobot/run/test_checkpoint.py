@@ -9,12 +9,12 @@ import torch
 from tensordict import TensorDict
 
 import train
-from gpurobot.config import defaults as config_of
-from gpurobot.config import to_dict
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.run.checkpoint import CheckpointError
 from gpurobot.run.files import PART
+from gpurobot.settings.config import defaults as config_of
+from gpurobot.settings.config import to_dict
 from tests.gpurobot import toy
 
 RUN = {"config": {"task": "ant"}}  # what every checkpoint has

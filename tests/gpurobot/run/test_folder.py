@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint, folder
+from gpurobot.settings.config import ConfigError, TrainConfig
 
 
 def claim(place, **settings):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpurobot.algorithm_config import AMPConfig, Critic, PPOConfig, RewardTransform, RNDConfig, Schedule
 from gpurobot.run.health import Health, symptoms
+from gpurobot.settings.algorithms import AMPConfig, Critic, PPOConfig, RewardTransform, RNDConfig, Schedule
 
 LIMITS = (1e-5, 1e-2)
 HEALTHY = {

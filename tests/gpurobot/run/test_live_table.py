@@ -15,12 +15,12 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from gpurobot.config import TrainConfig
 from gpurobot.run import live_table
 from gpurobot.run.display import Lines, Progress
 from gpurobot.run.live_table import Block, Line, LiveTable, clock, number, placed
 from gpurobot.run.log import open_display
 from gpurobot.run.returns import Returns
+from gpurobot.settings.config import TrainConfig
 from tests.gpurobot import toy
 
 ROOT = Path(__file__).parents[3]

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from gpurobot.config import ConfigError, assign, defaults
 from gpurobot.device import clock
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
@@ -17,6 +16,7 @@ from gpurobot.run import log as log_module
 from gpurobot.run import metrics
 from gpurobot.run.checkpoint import Saver, read
 from gpurobot.run.log import Log
+from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import toy
 
 

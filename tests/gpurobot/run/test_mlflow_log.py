@@ -11,10 +11,10 @@ import pytest
 import torch
 
 import train
-from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint
 from gpurobot.run.logger import NoAnswer
 from gpurobot.run.metrics import tagged
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 
 mlflow = pytest.importorskip("mlflow", reason="comes with the extra 'mlflow'")

@@ -14,11 +14,11 @@ from typing import NoReturn, TextIO
 import pytest
 
 import train
-from gpurobot import cli
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.run import checkpoint
 from gpurobot.run.output import Output, aligned, until_unread
+from gpurobot.shell import cli
 from tests.gpurobot import toy
 from tests.instances import first
 
@@ -88,7 +88,7 @@ PROGRAMS = (
   ["-m", "tasks"],
   ["-m", "gpurobot"],
   ["-m", "gpurobot.sweep", "--help"],
-  ["-m", "gpurobot.completion"],
+  ["-m", "gpurobot.shell.completion"],
   ["-m", "gpurobot.describe", "assets/quadruped/robot.xml"],
   ["train.py", "task=cartpole", "--help"],
 )

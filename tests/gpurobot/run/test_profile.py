@@ -4,12 +4,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from gpurobot.config import assign, defaults
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run.profile import ITERATIONS, MEASURED, Profile, table
+from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy
 
 

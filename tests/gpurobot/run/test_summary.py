@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpurobot.config import TrainConfig, assign
 from gpurobot.run import checkpoint, summary
 from gpurobot.run.returns import Returns
+from gpurobot.settings.config import TrainConfig, assign
 from tasks import ant
 
 SUMMARY = {"steps": 12345678, "seconds": 754.2, "steps_per_second": 16369.0, "success": None, "warnings": []}

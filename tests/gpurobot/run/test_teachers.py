@@ -7,9 +7,9 @@ import torch
 import tasks
 import train
 from gpurobot import export
-from gpurobot.config import ConfigError, TrainConfig, assign
 from gpurobot.deploy import demos, trained
 from gpurobot.run import checkpoint, teachers
+from gpurobot.settings.config import ConfigError, TrainConfig, assign
 from tests.gpurobot import toy
 
 CPU, TOY, SMALL = torch.device("cpu"), f"task={toy.__file__}", ("num_envs=64", "threads=1")

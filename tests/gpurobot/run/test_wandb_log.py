@@ -10,9 +10,9 @@ import torch
 
 import gpurobot
 import train
-from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint, metrics
 from gpurobot.run.metrics import tagged
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 from tests.test_train import rows
 

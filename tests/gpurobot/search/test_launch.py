@@ -4,12 +4,12 @@ import signal
 import pytest
 
 from gpurobot import sweep
-from gpurobot.config import ConfigError
 from gpurobot.device.distributed import World
 from gpurobot.run.folder import claim
 from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.launch import execute, start
 from gpurobot.search.trial import Trial
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot.search.trials import TOY, finish
 
 PROGRAMS = ("", "import time; time.sleep(600)")  # of two runs: one that ends, one that lasts

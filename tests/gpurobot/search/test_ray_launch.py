@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from gpurobot import sweep
-from gpurobot.config import ConfigError
 from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.launch import execute
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot.search.trials import TOY
 from tests.instances import thorough
 

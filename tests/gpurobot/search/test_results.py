@@ -5,9 +5,9 @@ import pytest
 from rich.console import Console
 
 from gpurobot import sweep
-from gpurobot.config import ConfigError
 from gpurobot.search.results import bootstrap, compare, interquartile_mean, report
 from gpurobot.search.trial import Measure
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot.search.trials import TOY, finish
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gpurobot import sweep
-from gpurobot.config import ConfigError
 from gpurobot.search.space import Choices, Range, Search, draw, grid
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot.search.trials import TOY
 
 

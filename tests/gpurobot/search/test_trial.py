@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from gpurobot import cli, sweep
-from gpurobot.config import ConfigError, to_dict
+from gpurobot import sweep
+from gpurobot.settings.config import ConfigError, to_dict
+from gpurobot.shell import cli
 from tests.gpurobot.search.trials import TOY, finish
 
 

@@ -11,7 +11,7 @@ import viser
 import websockets.sync.client
 from viser._messages import GuiUpdateMessage, ViewerCameraMessage
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer import access
 from gpurobot.viewer.access import Access, guarded_servers
 from gpurobot.viewer.browser import Browser

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.film import Film
 
 SHADES = (20, 120, 220)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer import offscreen
 from gpurobot.viewer.offscreen import Camera, beside, fit
 

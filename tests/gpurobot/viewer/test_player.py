@@ -4,8 +4,8 @@ import shutil
 import numpy as np
 import pytest
 
-from gpurobot.config import ConfigError
 from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.player import checkpoints
 
 

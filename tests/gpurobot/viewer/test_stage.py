@@ -2,8 +2,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from gpurobot.config import ConfigError
 from gpurobot.deploy import trained
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.stage import LIGHT_DISTANCE, Stage, task_of
 from tests.gpurobot import toy
 

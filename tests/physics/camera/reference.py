@@ -9,7 +9,7 @@ import pytest
 from mujoco.rendering.classic import gl_context
 from numpy.typing import NDArray
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.offscreen import backend
 from tests.lacking import lacking
 

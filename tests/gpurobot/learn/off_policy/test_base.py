@@ -6,9 +6,6 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-import train
-from gpurobot.algorithm_config import SACConfig
-from gpurobot.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
@@ -19,6 +16,9 @@ from gpurobot.learn.off_policy.sac import SAC
 from gpurobot.learn.off_policy.td3 import TD3
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import StoredObs, replay_bytes
+from gpurobot.settings.algorithms import SACConfig
+from gpurobot.settings.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
+from gpurobot.training import LEARNERS
 from tests.gpurobot import toy
 from tests.instances import thorough
 
@@ -39,7 +39,7 @@ def make(name: str = "sac", num_envs: int = 16, graphs: str = "auto", **own: Any
   words = {f"{name}.{key}": value for key, value in (SMALL | own).items()}
   config = assign(defaults(toy), words | {"algorithm": name, "num_envs": num_envs, "graphs": graphs})
   env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
-  learner = train.LEARNERS[config.algorithm](env, config, World())
+  learner = LEARNERS[config.algorithm](env, config, World())
   assert isinstance(learner, OffPolicy)
   return learner
 

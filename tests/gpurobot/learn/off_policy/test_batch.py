@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from gpurobot.algorithm_config import Precision, SACConfig
 from gpurobot.learn.network import Actor
 from gpurobot.learn.normalize import ObservationNormalizer
 from gpurobot.learn.off_policy.batch import Batch
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import Draw, Transitions
+from gpurobot.settings.algorithms import Precision, SACConfig
 from tests.gpurobot import toy
 
 N = 4

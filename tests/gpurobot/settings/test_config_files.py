@@ -6,9 +6,10 @@ import pytest
 
 import gpurobot
 import train
-from gpurobot import cli, config_files
-from gpurobot.config import ConfigError, to_dict
 from gpurobot.device.distributed import World
+from gpurobot.settings import config_files
+from gpurobot.settings.config import ConfigError, to_dict
+from gpurobot.shell import cli
 from tasks import load
 from tests.gpurobot import toy
 

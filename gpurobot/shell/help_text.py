@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Collection
 from typing import Any
 
-from gpurobot.config import (
+from gpurobot.settings.config import (
   AlgorithmName,
   Leaf,
   TrainConfig,
@@ -63,7 +63,7 @@ def of_settings(config: Any, program: str, without: Collection[str] = ()) -> str
     groups.setdefault(key.rpartition(".")[0], []).append((arguments({key: plain[key]}), _meaning(leaf)))
   indent = min(MOST_INDENT, 4 + max(len(left) for lines in groups.values() for left, _ in lines))
   wrapper = textwrap.TextWrapper(shutil.get_terminal_size().columns, " " * indent, " " * indent)
-  by_command = sys.argv[0].startswith("gpurobot ")  # gpurobot/command.py says so
+  by_command = sys.argv[0].startswith("gpurobot ")  # gpurobot/shell/command.py says so
   text = USAGE.format(program=sys.argv[0] if by_command else program)
   for group, lines in groups.items():
     text += f"\n{_heading(operator.attrgetter(group)(config) if group else config)}\n"

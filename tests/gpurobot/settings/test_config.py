@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpurobot.algorithm_config import Activation, PPOConfig, Precision
-from gpurobot.config import (
+from gpurobot.settings.algorithms import Activation, PPOConfig, Precision
+from gpurobot.settings.config import (
   ConfigError,
   TrainConfig,
   assign,

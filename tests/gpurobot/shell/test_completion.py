@@ -5,9 +5,9 @@ import sys
 import pytest
 
 import tasks
-from gpurobot import completion, declared
-from gpurobot.config import leaves
-from gpurobot.programs import PROGRAMS
+from gpurobot.settings.config import leaves
+from gpurobot.shell import completion, declared
+from gpurobot.shell.programs import PROGRAMS
 from tests.lacking import lacking
 
 
@@ -80,7 +80,7 @@ def test_the_task_of_a_run_is_in_its_folder(tmp_path):
 def test_it_is_quick():
   """It needs no torch: a shell asks at every press of a key."""
   lines = ["gpurobot train t", "gpurobot train env.", "gpurobot evaluate e", "gpurobot demo "]
-  program = f"import sys; from gpurobot.completion import candidates; [*map(candidates, {lines})]"
+  program = f"import sys; from gpurobot.shell.completion import candidates; [*map(candidates, {lines})]"
   check = f"{program}; assert not {{'torch', 'warp', 'gymnasium'}} & {{*sys.modules}}"
   subprocess.run([sys.executable, "-c", check], check=True)
 

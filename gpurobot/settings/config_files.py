@@ -11,7 +11,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 
 NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
 LOG = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gpurobot.config import ConfigError
+from gpurobot.settings.config import ConfigError
 from tasks.core.errors import task_errors
 from tasks.core.files import load_file
 

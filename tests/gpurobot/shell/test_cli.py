@@ -10,11 +10,11 @@ import torch
 
 import tasks
 import train
-from gpurobot import cli
-from gpurobot.algorithm_config import IDLE, DistillConfig, PPOConfig, RNDConfig, SACConfig, TD3Config
-from gpurobot.config import ConfigError, TrainConfig
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
+from gpurobot.settings.algorithms import IDLE, DistillConfig, PPOConfig, RNDConfig, SACConfig, TD3Config
+from gpurobot.settings.config import ConfigError, TrainConfig
+from gpurobot.shell import cli
 from tests.gpurobot import toy
 
 TOY = f"task={toy.__file__}"
@@ -125,7 +125,7 @@ def test_the_main_rank_prints_what_packages_log(rank, capsys):
 
 WARN = """
 import sys, warnings
-from gpurobot import cli
+from gpurobot.shell import cli
 from gpurobot.device.distributed import World
 for words, category in (([], UserWarning), (["debug=true"], UserWarning), ([], RuntimeWarning)):
   with cli.user_errors(words, World()):

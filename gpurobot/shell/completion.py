@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import tasks
-from gpurobot import declared
-from gpurobot.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, unused_keys
-from gpurobot.programs import HELP, PROGRAMS
 from gpurobot.run.output import until_unread
+from gpurobot.settings.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, unused_keys
+from gpurobot.shell import declared
+from gpurobot.shell.programs import HELP, PROGRAMS
 
 # bash and zsh divide a line at = too, so they complete a value alone.
 SCRIPT = """\

@@ -1,7 +1,7 @@
 import pytest
 
-from gpurobot import help_text
-from gpurobot.config import TrainConfig
+from gpurobot.settings.config import TrainConfig
+from gpurobot.shell import help_text
 
 
 @pytest.mark.parametrize("columns", [60, 80, 140])

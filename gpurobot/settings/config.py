@@ -16,7 +16,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from gpurobot.algorithm_config import (
+from gpurobot.settings.algorithms import (
   OF_REWARDS,
   OFF_POLICY_ENVS,
   AlgorithmConfig,
@@ -26,7 +26,7 @@ from gpurobot.algorithm_config import (
   SACConfig,
   TD3Config,
 )
-from gpurobot.values import expected, fitting, plain, to_text
+from gpurobot.settings.values import expected, fitting, plain, to_text
 from tasks.core.option import option
 from tasks.core.words import suggestion
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 import tasks
-from gpurobot import command
-from gpurobot.programs import PROGRAMS
+from gpurobot.shell import command
+from gpurobot.shell.programs import PROGRAMS
 from tests.test_house import ROOT
 
 
@@ -32,7 +32,9 @@ def test_it_lists_every_program_with_what_it_is_for(words, capsys):
 
 def test_every_program_is_in_the_list():
   """A program is a file that runs when it is started; each has a `main`."""
-  files = [path for path in (ROOT / "gpurobot").glob("[!_]*.py") if "__main__" in path.read_text()]
+  files = [
+    path for path in (ROOT / "gpurobot").rglob("[!_]*.py") if '__name__ == "__main__"' in path.read_text()
+  ]
   assert {path.stem for path in files} | {"train"} == set(PROGRAMS)
 
 
@@ -84,7 +86,7 @@ def test_the_help_of_a_program_shows_how_it_was_called(program, monkeypatch, cap
 
 def test_the_list_of_the_tasks_needs_no_library():
   program = (
-    "import sys; from gpurobot.command import main; main(['tasks']);"
+    "import sys; from gpurobot.shell.command import main; main(['tasks']);"
     "print({'torch', 'warp', 'mujoco', 'gymnasium', 'omegaconf', 'numpy'} & {*sys.modules})"
   )
   done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)

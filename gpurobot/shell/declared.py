@@ -1,7 +1,7 @@
 """Settings that a module declares, without its other code and the libraries that this code imports.
 
 The help of a program and the completion of its keys need settings alone, but the modules that declare them
-import torch and others, which takes seconds. tests/gpurobot/test_declared.py compares with the modules.
+import torch and others, which takes seconds. tests/gpurobot/shell/test_declared.py compares with the modules.
 """
 
 import ast

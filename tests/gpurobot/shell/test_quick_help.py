@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from gpurobot import quick_help
-from gpurobot.programs import PROGRAMS
-from tests.gpurobot.test_declared import LIBRARIES
+from gpurobot.shell import quick_help
+from gpurobot.shell.programs import PROGRAMS
+from tests.gpurobot.shell.test_declared import LIBRARIES
 
 SETTINGS = [name for name, program in PROGRAMS.items() if program.settings]
 
@@ -49,7 +49,7 @@ def test_what_depends_on_more_is_left_to_the_program(name, word):
 def test_it_needs_no_library():
   names = ["train", *SETTINGS]
   program = (
-    "import sys; from gpurobot.command import main;"
+    "import sys; from gpurobot.shell.command import main;"
     f"[main([name, '--help']) for name in {names}];"
     f"print({LIBRARIES})"
   )

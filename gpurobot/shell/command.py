@@ -6,8 +6,8 @@ from typing import NoReturn
 
 from gpurobot import own_packages
 from gpurobot.device import process
-from gpurobot.programs import HELP, PROGRAMS
 from gpurobot.run import output
+from gpurobot.shell.programs import HELP, PROGRAMS
 
 USAGE = """usage: gpurobot <program> [key=value ...]
 
@@ -51,7 +51,7 @@ def describe() -> str:
 
 def _help(name: str, words: list[str]) -> str | None:
   """Return the help text of a program if that needs none of its libraries."""
-  from gpurobot import quick_help  # noqa: PLC0415 (the list of the programs needs no library)
+  from gpurobot.shell import quick_help  # noqa: PLC0415 (the list of the programs needs no library)
 
   return quick_help.text(name, words)
 

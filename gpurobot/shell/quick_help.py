@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import tasks
-from gpurobot import declared, help_text
-from gpurobot.config import ConfigError, TrainConfig, assign, defaults
-from gpurobot.programs import ALL_HELP, HELP, PROGRAMS
+from gpurobot.settings.config import ConfigError, TrainConfig, assign, defaults
+from gpurobot.shell import declared, help_text
+from gpurobot.shell.programs import ALL_HELP, HELP, PROGRAMS
 
 
 def text(name: str, words: Sequence[str]) -> str | None:

@@ -30,5 +30,5 @@ PROGRAMS = {
   "motion": Program("gpurobot.motion", "describe a motion file, play it, convert it", "Motion"),
   "tasks": Program("gpurobot.tasks", "name the tasks, describe one, start a new one"),
   "doctor": Program("gpurobot.doctor", "check the installation", "Doctor"),
-  "completion": Program("gpurobot.completion", "complete this command in a shell"),
+  "completion": Program("gpurobot.shell.completion", "complete this command in a shell"),
 }

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 import tasks
-from gpurobot import declared
-from gpurobot.config import leaves
-from gpurobot.programs import PROGRAMS
+from gpurobot.settings.config import leaves
+from gpurobot.shell import declared
+from gpurobot.shell.programs import PROGRAMS
 from tasks.dm import TASKS
 
 OVERRIDES = ("TRAIN", "PPO", "SAC", "TD3", "DISTILL")
@@ -37,7 +37,7 @@ def test_so_has_a_program(name, program):
 def test_no_library_is_imported_for_that():
   names = [tasks.module_name(name) for name in tasks.available() if name not in NEEDS_TORCH]
   program = (
-    "import sys; from gpurobot import declared;"
+    "import sys; from gpurobot.shell import declared;"
     f"[declared.read(name).Config() for name in {names!r}];"
     f"print({LIBRARIES})"
   )

@@ -15,9 +15,14 @@ from typing import Any, NoReturn, TextIO, TypeVar, cast
 
 import torch
 
-from gpurobot import config_files, extras, help_text
-from gpurobot.algorithm_config import IDLE, STARTS, Schedule
-from gpurobot.config import (
+from gpurobot import extras
+from gpurobot.device import process
+from gpurobot.device.distributed import World
+from gpurobot.run import checkpoint, folder
+from gpurobot.run.output import Plain, printable, tell, until_unread
+from gpurobot.settings import config_files
+from gpurobot.settings.algorithms import IDLE, STARTS, Schedule
+from gpurobot.settings.config import (
   ConfigError,
   Load,
   TrainConfig,
@@ -34,11 +39,8 @@ from gpurobot.config import (
   to_dict,
   unused_keys,
 )
-from gpurobot.device import process
-from gpurobot.device.distributed import World
-from gpurobot.programs import ALL_HELP, HELP
-from gpurobot.run import checkpoint, folder
-from gpurobot.run.output import Plain, printable, tell, until_unread
+from gpurobot.shell import help_text
+from gpurobot.shell.programs import ALL_HELP, HELP
 
 NO_MEMORY = "DefaultCPUAllocator"  # torch has no exception for a lack of CPU memory; its message names this
 FILES = "config="
