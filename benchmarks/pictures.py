@@ -15,9 +15,9 @@ import tasks
 from benchmarks.report import line, start
 from gpurobot.deploy import demos, trained
 from gpurobot.learn.random import Random
-from gpurobot.run.sight import pictures
+from gpurobot.run.policy_images import pictures
 from gpurobot.settings.config import assign, leaves, pairs
-from gpurobot.viewer.offscreen import Camera, Sight
+from gpurobot.viewer.offscreen import Camera, ShownImages
 from gpurobot.viewer.player import Player
 from physics.parity import MujocoSimulation
 from tasks.base import Task
@@ -45,16 +45,16 @@ def shown() -> list[str]:
   return re.findall(r"!\[(.*?)\]\(pictures/", PAGE.read_text())
 
 
-def played(name: str) -> tuple[Task, Sight]:
+def played(name: str) -> tuple[Task, ShownImages]:
   """Return an environment in which a demo has acted, and its policy's images."""
   settings = trained.parse(trained.PolicySettings(), [f"demo={name}"])
   player = Player(trained.load(settings, 1, trained.Engine.mujoco))
   while player.time < SECONDS:
     player.step()
-  return player.task, player.sight
+  return player.task, player.policy_images
 
 
-def started(name: str) -> tuple[Task, Sight]:
+def started(name: str) -> tuple[Task, ShownImages]:
   """Return an environment at the start of an episode, and a policy's images there."""
   module = tasks.load(name)
   config = module.Config()

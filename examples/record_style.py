@@ -14,14 +14,14 @@ from torch import Tensor
 from gpurobot.deploy import trained
 from gpurobot.learn.random import Random
 from tasks.humanoid_amp import Task
-from tasks.motion.pairs import Pairs, write
+from tasks.motion.transitions import Transitions, write
 
 ROBOTS, STEPS = 256, 400  # robots, and control steps of each
 FIRST, EVERY = 100, 23  # step of the first pair, when all walk as commanded, and steps between two pairs
 TURNS = 0.618  # part of the range of yaw rates between two robots: it is spread at any range of speeds
 
 
-def record(env: Task, policy: Callable[..., Tensor], steps: int, first: int) -> Pairs:
+def record(env: Task, policy: Callable[..., Tensor], steps: int, first: int) -> Transitions:
   """Return pairs of the robots that are still up after some control steps, the first after `first` steps."""
   env.reset()
   share = torch.arange(env.num_envs) / env.num_envs
@@ -40,7 +40,7 @@ def record(env: Task, policy: Callable[..., Tensor], steps: int, first: int) -> 
   both = torch.stack([times, times + 1], 1)
   qpos, qvel = (torch.stack(part)[both].transpose(1, 2)[:, up].flatten(0, 1) for part in (poses, rates))
   qpos[..., :2] -= qpos[:, :1, :2].clone()  # where a robot has come to says nothing of its style
-  return Pairs(qpos, qvel, wanted[up].repeat(len(times), 1))
+  return Transitions(qpos, qvel, wanted[up].repeat(len(times), 1))
 
 
 def load(run: str) -> trained.Trained:

@@ -66,7 +66,7 @@ def show(settings: Description) -> None:
   print(table(robot))
   if settings.picture:
     with extras.require_extra("viewer"):
-      from gpurobot.viewer.portrait import draw  # noqa: PLC0415
+      from gpurobot.viewer.home_picture import draw  # noqa: PLC0415
 
       draw(scene, settings.picture, settings.width, settings.height)
     print(f"wrote {settings.picture}")

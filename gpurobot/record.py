@@ -44,7 +44,7 @@ def record(settings: Recording) -> None:
     for frame in range(frames):
       while player.time < frame * settings.speed / settings.fps:
         player.step()
-      film.add(camera.shoot(player.sight if settings.sight else None))
+      film.add(camera.shoot(player.policy_images if settings.sight else None))
   camera.close()
   print(f"{settings.video}: {frames} frames, {player.time:.1f} s of simulated time, rendered by {backend()}")
 

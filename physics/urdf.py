@@ -31,7 +31,7 @@ POSITION = 1  # MuJoCo's mjtCtrlInput: what the controller of a DC motor follows
 ENDLESS = ("inf", "infinity", "+inf")  # limits of speed
 FAR = 100.0  # [m] beyond which no distance is measured
 FASTEST = 1e9  # [rad/s, m/s] above which a limit of speed is none
-OVERLAP = 1e-4  # [m] of links that is told
+OVERLAP = 1e-4  # [m] of links that a warning names
 
 
 class Mimic(NamedTuple):

@@ -1,8 +1,8 @@
 """Arm reach in colour: the arm moves its grasp point into a ball that two cameras see.
 
-The policy is not told where the ball is. Every environment has colours and lights of its own. The critic and
-a teacher see what `arm_reach` shows its policy; they are needed in training alone (Pinto et al. 2017, arXiv
-1710.06542).
+The policy does not observe the ball's position. Every environment has colours and lights of its own. The
+critic and a teacher see what `arm_reach` shows its policy; they are needed in training alone (Pinto et al.
+2017, arXiv 1710.06542).
 """
 
 from dataclasses import dataclass

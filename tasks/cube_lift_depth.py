@@ -1,7 +1,7 @@
 """Cube lift depth: the arm finds, grasps and lifts the cube by a depth camera on its wrist and its joints.
 
-The policy is not told where the cube is. The critic and a teacher see what `cube_lift` shows its policy; they
-are needed in training alone (Pinto et al. 2017, arXiv 1710.06542).
+The policy does not observe the cube's position. The critic and a teacher see what `cube_lift` shows its
+policy; they are needed in training alone (Pinto et al. 2017, arXiv 1710.06542).
 """
 
 from collections.abc import Mapping

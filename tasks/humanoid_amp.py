@@ -16,8 +16,8 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.motion import pairs, settings
-from tasks.motion.pairs import Pairs
+from tasks.motion import settings, transitions
+from tasks.motion.transitions import Transitions, joined
 from tasks.shared import quat, robot_file, runner
 from tasks.shared.quat import AXIAL, POLAR
 
@@ -57,7 +57,7 @@ class Config(settings.Config, base.Config):
   motion: str = option(
     WALKS,
     f"reference motions of the style, with commas between: {WALKS} (at all commanded speeds up to "
-    f"{pairs.FASTEST} m/s), {settings.CLIPS}, or an .npz of pairs",
+    f"{transitions.FASTEST} m/s), {settings.CLIPS}, or an .npz of pairs",
   )
   episode_steps: int = option(600, "maximum number of control steps per episode", low=1)
   substeps: int = option(6, "number of physics steps per control step", low=1)
@@ -117,29 +117,29 @@ class Task(base.Task):
     self.bounds = self.constant([low_high[:2] for low_high in ranges.values()]).unbind(1)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     made, recorded, weights = self.reference()
-    self.starts = Pairs(*(part.to(self.device) for part in pairs.joined(made + recorded, weights)))
+    self.starts = Transitions(*(part.to(self.device) for part in joined(made + recorded, weights)))
     low, high = self.starts.qpos[:, 0, self.angles].aminmax(dim=0)
     # Middle of the reference's range of each joint, and what an action of 1 adds to it [nu] [rad]. Joints
     # that the walk hardly moves get little: noise in the abdomen would shake the torso by 3 rad/s.
     self.middle, self.reach = (low + high) / 2, (high - low) / 2 + config.action_margin
-    spread = [pairs.spread(part, self.dt, COPIES, config.style_tolerance) for part in made]
-    wide = pairs.joined(spread + recorded, weights)
+    spread = [transitions.spread(part, self.dt, COPIES, config.style_tolerance) for part in made]
+    wide = joined(spread + recorded, weights)
     states = zip(wide.qpos.to(self.device).unbind(1), wide.qvel.to(self.device).unbind(1), strict=True)
     self.style_reference = torch.stack([self.features_of(*state) for state in states], 1)
 
-  def reference(self) -> tuple[list[Pairs], list[Pairs], list[float]]:
+  def reference(self) -> tuple[list[Transitions], list[Transitions], list[float]]:
     """Return the pairs of the motions that the settings name: of formulas and clips, and recorded ones.
 
     The numbers are how often each motion comes, relative to the others, in this order.
     """
     config = self.config
     weight_of = settings.weights(config)
-    recorded = [name for name in weight_of if pairs.recorded(Path(name))]
+    recorded = [name for name in weight_of if transitions.recorded(Path(name))]
     clips = [name for name in weight_of if name != WALKS and name not in recorded]
-    made, weights = list[Pairs](), list[float]()
+    made, weights = list[Transitions](), list[float]()
     if WALKS in weight_of:
       speeds = config.speed_min, config.speed_max
-      made.append(pairs.walks(self.model, speeds, config.turn_max, self.dt))
+      made.append(transitions.walks(self.model, speeds, config.turn_max, self.dt))
       weights.append(weight_of[WALKS])
     if clips:
       given = {field.name: getattr(config, field.name) for field in dataclasses.fields(settings.Config)}
@@ -147,10 +147,10 @@ class Task(base.Task):
       asked = Clips(**given | chosen)
       robot, _ = robot_file.legged(asked, settings.HUMANOID)
       found = settings.load(asked, robot, self.model, self.dt)
-      made += [pairs.of_clip(self.model, clip, self.dt) for clip in found]
+      made += [transitions.of_clip(self.model, clip, self.dt) for clip in found]
       weights += [clip.weight for clip in found]
     weights += [weight_of[name] for name in recorded]
-    return made, [pairs.read(Path(name), self.model) for name in recorded], weights
+    return made, [transitions.read(Path(name), self.model) for name in recorded], weights
 
   def features_of(self, qpos: Tensor, qvel: Tensor) -> Tensor:
     """Return the style features [n, width] of states [n, ...], for as many at a time as there are robots."""
@@ -209,7 +209,7 @@ class Task(base.Task):
     return low | (quat.upright(self.sim.qpos[:, 3:7]) < self.config.fall_tilt)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return all features but hands and feet, command and last action; for the style, what is compared."""
+    """Return all features but hands and feet, command and last action; for the style, the compared ones."""
     policy = {name: block for name, block in self.features().items() if name != "limbs"}
     policy["speeds"] = 0.1 * policy["speeds"]
     return {"policy": policy | {"command": self.command, "action": self.action}, "style": self.compared()}

@@ -15,11 +15,11 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.motion import parts, settings, starts
+from tasks.motion import parts, settings, start_frames
+from tasks.motion.clip import root_joint
 from tasks.motion.library import Library, body_velocities
 from tasks.motion.read import write_clips
-from tasks.motion.starts import Starts
-from tasks.motion.states import root_joint
+from tasks.motion.start_frames import StartFrames
 from tasks.shared import quat, randomize, robot_file
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 30_000_000}
@@ -48,7 +48,7 @@ class Around(StrEnum):
 
 
 @dataclass
-class Config(starts.Config, settings.Config, robot_file.LegsConfig, base.Config):
+class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, base.Config):
   """Settings of motion track. A reward term falls to 1/e where its error equals its width."""
 
   robot: str | None = option(None, "MJCF or URDF file of a robot with legs; null: the humanoid of assets/")
@@ -141,7 +141,7 @@ class Task(base.Task):
     self.library = Library(self.model, clips, self.dt, self.device, lag, [self.anchor, *bodies])
     margin = min(round(SHORTEST / self.dt), min(self.library.counts) - 2, self.max_episode_steps)
     self.least_between_truncations = max(1, margin)
-    self.begins = Starts(self.library, config, self.least_between_truncations, training=self.training)
+    self.begins = StartFrames(self.library, config, self.least_between_truncations, training=self.training)
     self.clip, self.frame = self.buffer(dtype=torch.int64), self.buffer(dtype=torch.int64)
     self.first_row = self.buffer(dtype=torch.int64)  # of the library, at which the episode started
     self.failures = self.buffer(self.begins.bins, lasting=True)  # by bin of start frames

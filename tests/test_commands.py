@@ -34,7 +34,7 @@ from gpurobot.shell.command import main as gpurobot
 from gpurobot.shell.programs import HELP, PROGRAMS
 from physics.parity import __main__ as parity
 from tasks import humanoid_amp
-from tasks.motion import pairs
+from tasks.motion import transitions
 from tests.instances import thorough
 from tests.test_docs import PAGES, README, python_blocks
 
@@ -106,7 +106,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   (folder / "folder").mkdir()
   (folder / "folder" / "robot.xml").symlink_to(ROOT / "assets" / "ant" / "robot.xml")
   humanoid = humanoid_amp.Task.make_model(humanoid_amp.Config())
-  pairs.write(folder / "walks.npz", pairs.walks(humanoid, (0.5, 1.0), 0.3, 1 / 30))
+  transitions.write(folder / "walks.npz", transitions.walks(humanoid, (0.5, 1.0), 0.3, 1 / 30))
   (folder / "pendulum.py").write_text(python_blocks(README)[0])
   (folder / "rma_dog.py").write_text(python_blocks(PAGES[Path("docs/distillation.md")])[0])
   (folder / "my_policy.py").write_text(python_blocks(PAGES[Path("docs/training.md")])[0])

@@ -36,7 +36,7 @@ OVERWRITING = {
 # Calls after which functions take the place of operations if they are built; after BUILD a process builds
 # them. Shorter runs gain less than that takes.
 FUSE, BUILD = 100, 1000
-# Calls in which a replay is compared: the first, and later ones, as what is no tensor may change any time.
+# Calls in which a replay is compared: the first, and later ones, as Python's own state may change any time.
 COMPARED = {WARM_UPS + 2, *(10**power + 1 for power in range(3, 12))}
 # Operations with the same result in every replay.
 CONSTANT = {ATEN.scalar_tensor.default, ATEN.ones_like.default, ATEN.zeros_like.default}
@@ -189,7 +189,7 @@ class UnknownTensorError(RuntimeError):
 
 
 class _Recorder(TorchDispatchMode):
-  """Recorder of all operations in its block, below autograd: those of a backward pass are among them."""
+  """Recorder of all operations in its block, below autograd, including a backward pass."""
 
   def __init__(self) -> None:
     super().__init__()
@@ -240,7 +240,7 @@ def write(
 
 
 def allocated(calls: Sequence[Call]) -> set[int]:
-  """Return the memory that calls allocate, but for that whose contents are the same in every replay."""
+  """Return the memory that calls allocate, without memory that has the same contents in every replay."""
   fresh, changed = set[int](), set[int]()
   for call in calls:
     fresh |= memory_of(call.result) - call.inputs
@@ -249,7 +249,7 @@ def allocated(calls: Sequence[Call]) -> set[int]:
 
 
 def needed(calls: Sequence[Call], fresh: set[int], arguments: set[int]) -> list[Call]:
-  """Return the calls that change memory other than `fresh`, and those on whose results they depend.
+  """Return the calls that change memory other than `fresh`, and the calls on which they depend.
 
   Views of `arguments` are among these, as each replay has other arguments.
   """
@@ -277,7 +277,7 @@ def faster(call: Call, last: Mapping[int, Call]) -> Call:
 
 
 class Line(NamedTuple):
-  """A line of Python: a call, the names of its results, and those of the earlier results that it uses."""
+  """A line of Python: a call, the names of its results, and the names of the earlier results that it uses."""
 
   text: str
   results: list[str]
@@ -291,7 +291,7 @@ class _Writer:
   """
 
   def __init__(self, moving: set[int], given: Sequence[Tensor]) -> None:
-    """Write calls on the `given` arguments; moving: their memory, and what is allocated."""
+    """Write calls on the `given` arguments; moving: their memory, and memory that the calls allocate."""
     self.constants: dict[str, Any] = {}  # by name: static memory, operations and other arguments
     self.arguments = [f"a{i}" for i in range(len(given))]
     self._moving = moving
@@ -329,7 +329,7 @@ class _Writer:
     return repr(value) if finite or isinstance(value, bool | int | None) else self._constant(value)
 
   def _name(self, value: Any) -> str:
-    """Return a new name for a result, which is that of its place if that has none."""
+    """Return a new name for a result: the name of its place, if no other result has it."""
     name = f"t{next(self._count)}"
     if isinstance(value, Tensor):
       self._names.setdefault(place_of(value), name)

@@ -124,7 +124,7 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
 
 
 def _unpack(path: Path, device: str | torch.device = "cpu") -> Any:
-  """Return what is in a file of `save`; errors are those of `load`."""
+  """Return the content of a file of `save`; raise the errors of `load`."""
   try:
     with path.open("rb") as file:
       _check_archive(zipfile.ZipFile(file), path.stat().st_size)

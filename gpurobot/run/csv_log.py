@@ -47,8 +47,7 @@ def numbers(path: Path) -> list[dict[str, float]]:
 def cut(path: Path, steps: int, *numbers: str) -> list[Row]:
   """Drop the rows after `steps` environment steps and an incomplete last line; return the other rows.
 
-  Raises ValueError if the file is not the log of a run, whose rows have steps and the columns `numbers`; it
-  stays unchanged then.
+  Raises ValueError, and leaves the file unchanged, if a row lacks its steps or one of the columns `numbers`.
   """
   try:
     rows = [row for row in read(path) if int(row["steps"]) <= steps]

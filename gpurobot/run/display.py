@@ -42,10 +42,10 @@ class Progress:
 
 
 class PlainConsole(Console):
-  """Console whose own styles alone command the terminal, no text that it prints."""
+  """Console that prints its own styles, and no control codes of a text."""
 
   def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-    """Yield the parts of what is printed."""
+    """Yield the parts of the output."""
     for part in super().render(renderable, options):
       yield part if part.control else part._replace(text=printable(part.text))
 

@@ -12,7 +12,7 @@ MOST = 100  # maximum number of files; if many environments diverge, more files 
 
 
 class DivergenceDumps:
-  """Writer of a run's dumps; every rank writes those of its own environments."""
+  """Writer of a run's dumps; every rank writes its own environments."""
 
   def __init__(self, config: TrainConfig, learner: Algorithm, folder: Path) -> None:
     self.config, self.learner, self.folder = config, learner, folder / FOLDER

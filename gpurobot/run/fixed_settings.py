@@ -1,4 +1,4 @@
-"""Settings that a checkpoint fixes: those of its network, of its steps, and of its replay buffer."""
+"""Settings that a checkpoint fixes, because its network, its steps or its replay buffer depend on them."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,11 +15,11 @@ REPLAY = ("buffer_size", "storage", "storage_blocks", "prioritized")
 def of_a_run(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   """Return what a resumed run must have as its checkpoint has it, if the settings differ; "": they do not.
 
-  The number of steps so far is that of the iterations times environments and horizon.
+  Steps are counted as iterations times environments times horizon.
   """
   group = policy_group(config.algorithm)
   other = _others(config, saved, ["num_envs", f"{group}.horizon"])
-  return _told("it", other, f"start a new run by checkpoint={config.resume}")
+  return _conflict("it", other, f"start a new run by checkpoint={config.resume}")
 
 
 def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
@@ -29,7 +29,7 @@ def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   group = policy_group(config.algorithm)
   names = [*REPLAY, "n_step"] if off_policy(config).prioritized else REPLAY  # which steps have a priority
   other = _others(config, saved, [f"{group}.{name}" for name in names])
-  return _told("its replay buffer", other, f"add {group}.save_buffer=false to fill a new one")
+  return _conflict("its replay buffer", other, f"add {group}.save_buffer=false to fill a new one")
 
 
 def of_a_network(config: TrainConfig, saved: Mapping[str, Any]) -> str:
@@ -47,6 +47,6 @@ def _others(config: TrainConfig, saved: Mapping[str, Any], keys: Iterable[str]) 
   return {key: saved[key] for key in keys if key in now and key in saved and saved[key] != now[key]}
 
 
-def _told(whose: str, other: Mapping[str, Any], instead: str) -> str:
+def _conflict(owner: str, other: Mapping[str, Any], instead: str) -> str:
   """Return what a part of a checkpoint has that differs, and the two ways to go on; "": nothing differs."""
-  return f"{whose} has {arguments(other)}; leave {' and '.join(other)} out, or {instead}" if other else ""
+  return f"{owner} has {arguments(other)}; leave {' and '.join(other)} out, or {instead}" if other else ""

@@ -184,7 +184,7 @@ class Health:
     """Return the row with three columns that compare it with earlier rows.
 
     "gain": the score of the returns relative to its minimum and maximum so far, 0 ... 1. "first entropy":
-    that of row one. "largest reward": of a step so far, without its sign; not every row has a sparse one.
+    the one of row one. "largest reward": of a step so far, without its sign; not every row has a sparse one.
     """
     self._first = self._first or row
     self._score.add(row["return"], row.get("episodes", WINDOW))

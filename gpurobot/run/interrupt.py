@@ -5,7 +5,7 @@ import threading
 import time
 from types import FrameType
 
-# Windows has but the first two, and of a reader that left no signal: its number is that of other systems.
+# Windows has but the first two, and of a reader that left no signal: it has the number of other systems.
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 HANGUP, UNREAD = getattr(signal, "SIGHUP", None), getattr(signal, "SIGPIPE", 13)
 

@@ -87,7 +87,7 @@ class LiveTable(Display):
       self,
       console=console,
       refresh_per_second=REFRESH,
-      redirect_stderr=sys.stderr is not None and sys.stderr.isatty(),  # a file keeps what is written to it
+      redirect_stderr=sys.stderr is not None and sys.stderr.isatty(),  # a file gets all lines
       vertical_overflow="crop",
     )
     self._live.start()
@@ -106,7 +106,7 @@ class LiveTable(Display):
     self._progress = progress
 
   def write(self, row: Mapping[str, float]) -> None:
-    """Show a row at the next drawing; what is told of episodes stays until the next one ends."""
+    """Show a row at the next drawing; the figures of episodes stay until the next one ends."""
     kept = {column: self._row[column] for column, _ in EPISODES if column in self._row}
     self._row = {
       **row,

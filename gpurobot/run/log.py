@@ -28,9 +28,9 @@ from gpurobot.run.health import Health, symptoms_of
 from gpurobot.run.live_table import LiveTable
 from gpurobot.run.logger import PATIENCE_FAILED, Guard, Logger, Loggers, NoAnswer
 from gpurobot.run.output import Output, tell
+from gpurobot.run.policy_images import PolicyImages
 from gpurobot.run.profile import ITERATIONS, Profile
 from gpurobot.run.returns import Returns
-from gpurobot.run.sight import Sight
 from gpurobot.run.video_recorder import VideoRecorder
 from gpurobot.settings.config import ConfigError, ConsoleStyle, TrainConfig, to_dict
 
@@ -85,7 +85,7 @@ class Log:
       self._loggers = Loggers(loggers)
     except ValueError as error:
       return str(error)
-    self._sight = Sight(self.learner, self._loggers, self.config.log.images_every, len(rows))
+    self._policy_images = PolicyImages(self.learner, self._loggers, self.config.log.images_every, len(rows))
     self._recorder = VideoRecorder(self.config, self.learner, self.folder, self._loggers)
     self._write_json("config.json", settings)
     stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")  # it may be closed
@@ -177,7 +177,7 @@ class Log:
     self.returns.add(row["return"], row["episodes"], steps, seconds)
     self.best.offer(self.returns)
     self.display.write(row)
-    self.warn(self._loggers.write(row) + self._sight.write())
+    self.warn(self._loggers.write(row) + self._policy_images.write())
     self.warn(self._health.check(row) + self._dumps.tell(row.get("nonfinite", 0)))
 
   def _warn_of_nonfinite(self, count: float, source: int) -> None:
@@ -259,7 +259,7 @@ class Log:
 
 
 def open_loggers(config: TrainConfig, folder: Path, steps: int) -> tuple[list[Logger], list[str]]:
-  """Return the loggers of a run whose last row is at `steps`, and warnings of those whose server is silent.
+  """Return the loggers of a run with its last row at `steps`, and a warning for each server that is silent.
 
   Raises ConfigError if one cannot start.
   """

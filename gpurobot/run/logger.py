@@ -48,14 +48,14 @@ class Logger:
     """Write the last checkpoint of the run, and its best policy if there is one."""
 
   def close(self, failed: bool) -> None:
-    """Write what is left; `failed`: an error has ended the training."""
+    """Write the rest; `failed`: an error has ended the training."""
 
 
 class Guard:
-  """Caller of what may fail: errors are counted and told once, and training goes on."""
+  """Caller of a remote logger: errors are counted and reported once, and training goes on."""
 
   def __init__(self, name: str, errors: type[Exception] = OSError) -> None:
-    """Catch `errors` of what is written to `name`."""
+    """Catch `errors` of writing to `name`."""
     self._name, self._errors = name, errors
     self._count = 0  # errors so far
 
@@ -69,8 +69,8 @@ class Guard:
 
   def _note(self, reason: str) -> list[str]:
     self._count += 1
-    told = f"{self._name} could not be written ({reason}); training goes on, but {self._name} has a gap"
-    return [told] if self._count == 1 else []
+    message = f"{self._name} could not be written ({reason}); training goes on, but {self._name} has a gap"
+    return [message] if self._count == 1 else []
 
   def close(self, write: Callable[..., None], *content: Any) -> list[str]:
     """Write the last content; return warnings, with the number of errors if there were several."""
@@ -123,7 +123,7 @@ class ThreadGuard(Guard):
       self._thread.join(0.05)
       before, waited = waited, time.monotonic() - start
       if before < 1 <= waited:
-        LOG.info("%s: sending what is left, %.0f s at most", self._name, PATIENCE)
+        LOG.info("%s: sending the rest, %.0f s at most", self._name, PATIENCE)
     late = [f"{self._name} did not take everything within {waited:.2g} s"] if self._thread.is_alive() else []
     return self._told() + self._total() + late
 
@@ -158,7 +158,7 @@ class Loggers:
     return self._each(lambda logger: logger.write_checkpoints(paths)) if paths else []
 
   def close(self, failed: bool = False) -> list[str]:
-    """Write what is left, once: a second call does nothing."""
+    """Write the rest, once: a second call does nothing."""
     guards, self._guards = self._guards, []
     return [warning for logger, guard in guards for warning in guard.close(logger.close, failed)]
 

@@ -32,14 +32,14 @@ METRICS = (
   Metric(
     "kl", "policy/kl", "KL divergence from the old policy (target: ppo.kl_target) or from the teacher [nat]"
   ),
-  Metric("clipped", "policy/clipped", "share of samples whose probability ratio was clipped"),
+  Metric("clipped", "policy/clipped", "share of samples with a clipped probability ratio"),
   Metric("action/std", "policy/action_std", "standard deviation of the actions, mean over their dimensions"),
   Metric("policy_loss", "loss/policy", "clipped surrogate objective of the policy"),
   Metric(
     "value_loss", "loss/value", "loss of the critic, in variances of the returns; of a two-hot one in nat"
   ),
   Metric("bounds_loss", "loss/bounds", "squared excess of the action means beyond +-1.1"),
-  Metric("mirror_loss", "loss/mirror", "squared difference of the actions from those of the mirrored robot"),
+  Metric("mirror_loss", "loss/mirror", "squared difference of the actions from the mirrored robot's"),
   Metric(
     "own_loss/*",
     "own_loss/*",
@@ -59,8 +59,16 @@ METRICS = (
   Metric("teacher_share", "teacher/share", "share of environments that a teacher drives in a rollout"),
   Metric("amp/reward", "amp/reward", "style reward times its weight, mean over samples"),
   Metric("amp/share", "amp/share", "share of the style reward in the magnitudes of all rewards"),
-  Metric("amp/policy_accuracy", "amp/policy_accuracy", "share of the policy's pairs told as the policy's"),
-  Metric("amp/reference_accuracy", "amp/reference_accuracy", "share of the reference's told as its own"),
+  Metric(
+    "amp/policy_accuracy",
+    "amp/policy_accuracy",
+    "share of the policy's transitions classified so",
+  ),
+  Metric(
+    "amp/reference_accuracy",
+    "amp/reference_accuracy",
+    "share of the reference's transitions classified so",
+  ),
   Metric("amp/loss", "amp/loss", "least-squares loss of the discriminator, without its penalties"),
   Metric(
     "amp/gradient_penalty", "amp/gradient_penalty", "squared gradient of the discriminator at the reference"

@@ -68,7 +68,7 @@ class Output(io.TextIOBase):
 def until_unread() -> Iterator[None]:
   """End the program silently once the reader of standard output has left, as after `| head`.
 
-  Its status is then that of a program which the system has ended for that reason.
+  Its status is then the one of a program that the system has ended for that reason.
   """
   try:
     try:

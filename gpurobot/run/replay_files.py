@@ -1,4 +1,4 @@
-"""Files of a replay buffer beside the checkpoints of a run: each save writes only what is new in the ring."""
+"""Files of a replay buffer beside the checkpoints of a run: each save writes only its new rows."""
 
 import re
 import uuid
@@ -12,9 +12,7 @@ from gpurobot.learn.saved_state import check_saved
 
 FOLDER = "replay"  # in the run folder
 PARTS = 64  # files of a buffer, at most
-KEPT = (
-  3  # checkpoints whose files are kept: the newest, the previous one, and one more, as a file may be damaged
-)
+KEPT = 3  # checkpoints with kept files: the newest, the previous one, and one more, as a file may be damaged
 
 Save = Callable[[Path, dict[str, Any]], None]
 Load = Callable[[Path], dict[str, Any]]
@@ -53,7 +51,7 @@ class ReplayFiles:
     return [*self._written.values()]
 
   def forget(self, names: Sequence[str]) -> None:
-    """Remove the files that belong to none of the last checkpoints; `names` are those of the newest."""
+    """Remove the files that belong to none of the last checkpoints; `names`: the files of the newest."""
     self._kept.append({*names})
     kept = set[str]().union(*self._kept)
     for path in self._present():

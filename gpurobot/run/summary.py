@@ -42,7 +42,7 @@ def lines(
   """Return the summary as text: the run, its returns, its warnings, and the commands that come next."""
   folder = shown(folder)
   speed = f"{summary['steps_per_second']:,.0f} steps/s"
-  told = [f"{folder}: {summary['steps']:,} steps in {duration(summary['seconds'])}, {speed}"]
+  lines = [f"{folder}: {summary['steps']:,} steps in {duration(summary['seconds'])}, {speed}"]
   rows = [("return", _return(returns, row))]
   if summary["success"] is not None:
     rows.append(("success", f"{summary['success']:.1%} of these episodes"))
@@ -55,7 +55,7 @@ def lines(
   rows += [("best policy" if path.name == checkpoint.BEST else "saved", str(path)) for path in kept]
   if checkpoint.exists(folder):
     rows += commands(config, folder)
-  return told + [f"  {line}" for line in aligned(rows)]
+  return lines + [f"  {line}" for line in aligned(rows)]
 
 
 def _return(returns: Returns, row: dict[str, float]) -> str:

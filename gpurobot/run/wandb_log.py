@@ -50,7 +50,7 @@ class WandbLog(Logger):
     runs.keep(project, name)
 
   def write_config(self, values: Mapping[str, Any]) -> None:
-    """Write the settings, in groups; those of a resumed run may have changed."""
+    """Write the settings, in groups; a resumed run may have changed them."""
     self._run.config.update(grouped(values), allow_val_change=True)
 
   def write(self, row: Mapping[str, float]) -> None:
@@ -74,7 +74,7 @@ class WandbLog(Logger):
     self._run.log_artifact(artifact)
 
   def close(self, failed: bool) -> None:
-    """Upload what is left, and mark a failed run as such."""
+    """Upload the rest, and mark a failed run as such."""
     self._run.finish(exit_code=int(failed))
 
 

@@ -22,14 +22,14 @@ from gpurobot.viewer.grid import Grid
 from gpurobot.viewer.offscreen import Picture, fit
 from gpurobot.viewer.player import Player, checkpoints
 from gpurobot.viewer.scenery import sky
-from gpurobot.viewer.stage import Stage
+from gpurobot.viewer.task_scene import TaskScene
 
 DRAWN, PLOTTED = 1 / 30, 1 / 5  # shortest time between two frames, two plots [s]
 REMEMBERED = 400  # control steps in a plot
 CURVES = 8  # largest number of curves in a plot of observations
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 REWARDS = "reward terms"
-SIGHT = (256, 192)  # largest width and height of an image that the policy sees [pixels]
+IMAGE_SIZE = (256, 192)  # largest width and height of an image that the policy sees [pixels]
 WEIGHT = 0.5  # length of the arrow of a contact force as large as the robot's weight [m]
 LABEL = 0.4  # height of a policy's name above its robot [m]
 
@@ -44,7 +44,7 @@ class Browser:
 
     source: run folder or file of the checkpoint.
     """
-    self.player, self.stage, self.source = player, Stage(player.task), source
+    self.player, self.rendered, self.source = player, TaskScene(player.task), source
     self._gamepad = Gamepad()
     with guarded_servers(Access(host, allowed_hosts), self._gamepad.serve):
       self.server = viser.ViserServer(
@@ -53,14 +53,16 @@ class Browser:
     self.address = f"http://{host}:{self.server.get_port()}"
     self._clicks: SimpleQueue[Callable[[], None]] = SimpleQueue()
     self._drawn = self._plotted = 0.0
-    self._poses = [np.zeros((player.task.num_envs, self.stage.model.nbody, *end)) for end in ((3,), (3, 3))]
+    self._poses = [
+      np.zeros((player.task.num_envs, self.rendered.model.nbody, *end)) for end in ((3,), (3, 3))
+    ]
     self._make_scene()
     self.server.gui.configure_theme(show_share_button=False)
     self.server.gui.main_panel.dock_right()
     self._status = self.server.gui.add_markdown("")
-    self._sight = {
+    self._images = {
       name: self.server.gui.add_image(self._seen(image), label=name, format="png")
-      for name, image in player.sight(0).items()
+      for name, image in player.policy_images(0).items()
     }
     tabs = self.server.gui.add_tab_group()
     with tabs.add_tab("Play"):
@@ -73,18 +75,18 @@ class Browser:
 
   def _make_scene(self) -> None:
     """Add the robots and the scene to the page."""
-    stage = self.stage
+    rendered = self.rendered
     # viser's page has a map of the surroundings, and fades in when it is loaded. A second map, which mjviser
     # would send, ends the fade where it is: on a busy machine the scene could stay at 5 % of its opacity.
     self.server.scene.configure_environment_map = lambda *_, **__: None
     self.server.scene.set_background_image(sky())
-    self.scene = mjviser.ViserMujocoScene(self.server, stage.model, self.player.task.num_envs)
-    self.scene._tracked_body_id = stage.robot.body  # by default it is the first moving body
-    stage.show(0)
-    self._grid = Grid(self.server, stage)
-    weight = stage.model.body_subtreemass[stage.robot.body] * np.linalg.norm(stage.model.opt.gravity)
+    self.scene = mjviser.ViserMujocoScene(self.server, rendered.model, self.player.task.num_envs)
+    self.scene._tracked_body_id = rendered.robot.body  # by default it is the first moving body
+    rendered.show(0)
+    self._grid = Grid(self.server, rendered)
+    weight = rendered.model.body_subtreemass[rendered.robot.body] * np.linalg.norm(rendered.model.opt.gravity)
     if weight:
-      stage.model.vis.map.force = WEIGHT / weight
+      rendered.model.vis.map.force = WEIGHT / weight
     self._labels = [
       self.server.scene.add_label(f"/fixed_bodies/label/{i}", self._side(i)) for i in self._told()
     ]
@@ -99,17 +101,17 @@ class Browser:
 
   def _greet(self, client: viser.ClientHandle) -> None:
     """Point a new client's camera at the robot."""
-    camera = self.stage.view(aspect_of(client))
+    camera = self.rendered.view(aspect_of(client))
     target = camera.lookat - self._place() * self._follow.value
-    client.camera.fov = math.radians(self.stage.model.vis.global_.fovy)
+    client.camera.fov = math.radians(self.rendered.model.vis.global_.fovy)
     client.camera.position = target - camera.distance * ahead(camera)
     client.camera.look_at = target
 
   def _place(self) -> np.ndarray:
     """Return the robot's position [3]; while the camera follows, this is the origin of the page."""
-    return self.stage.data.xpos[self.stage.robot.body].copy()
+    return self.rendered.data.xpos[self.rendered.robot.body].copy()
 
-  def _keep_sight(self) -> None:
+  def _keep_view(self) -> None:
     """Keep the view of all cameras unchanged when following starts or stops."""
     shift = -self._place() if self._follow.value else self._place()
     for client in self.server.get_clients().values():
@@ -126,8 +128,8 @@ class Browser:
     self._index = gui.add_slider("Environment", 0, last, 1, 0, visible=player.task.num_envs > 1)
     rivals = player.rival is not None
     self._others = gui.add_checkbox("Show the others", rivals, visible=player.task.num_envs > 1)
-    self._follow = gui.add_checkbox("Follow", self.stage.robot.roams)
-    self._follow.on_update(lambda _: self._clicks.put(self._keep_sight))
+    self._follow = gui.add_checkbox("Follow", self.rendered.robot.roams)
+    self._follow.on_update(lambda _: self._clicks.put(self._keep_view))
     self._forces = gui.add_checkbox("Contact forces", False, hint="an arrow for each contact")
     self._forces.on_update(lambda _: self._clicks.put(self._show_forces))
     with gui.add_folder("Push"):
@@ -185,7 +187,7 @@ class Browser:
     if start - self._plotted >= PLOTTED:
       self._plotted = start
       self._plot.draw()
-      self._draw_sight()
+      self._draw_policy_images()
     time.sleep(max(0.0, pause - (time.monotonic() - start)))
 
   def _advance(self) -> None:
@@ -194,25 +196,28 @@ class Browser:
 
   def _draw(self) -> None:
     """Send the current states to the page."""
-    player, stage, scene = self.player, self.stage, self.scene
+    player, rendered, scene = self.player, self.rendered, self.scene
     scene.show_only_selected = not self._others.value
     scene.camera_tracking_enabled = self._follow.value
     moved = self._grid.show(self._others.value, player.index)
     positions, turns = self._poses
     others = [index for index in range(player.task.num_envs) if index != player.index]
     for index in [*(others if self._others.value else []), player.index]:  # the selected one last: it stays
-      stage.show(index)
-      positions[index], turns[index] = stage.data.xpos + moved[index], stage.data.xmat.reshape(-1, 3, 3)
+      rendered.show(index)
+      positions[index], turns[index] = (
+        rendered.data.xpos + moved[index],
+        rendered.data.xmat.reshape(-1, 3, 3),
+      )
     sim = player.task.sim
     state = (sim.mocap_pos, sim.mocap_quat, sim.qpos, sim.qvel, sim.ctrl)
     mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
     mocap_pos = mocap_pos + moved[:, None]
     scene.update_from_arrays(positions, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
     if self._command:
-      root, dof = (player.index, stage.robot.body), stage.robot.dof
+      root, dof = (player.index, rendered.robot.body), rendered.robot.dof
       self._command.draw(positions[root], turns[root], qvel[player.index, dof : dof + 2])
     for index, label in enumerate(self._labels):
-      label.position = positions[index, stage.robot.body] + (0.0, 0.0, LABEL)
+      label.position = positions[index, rendered.robot.body] + (0.0, 0.0, LABEL)
       label.visible = self._others.value or index == player.index
     self._status.content = (
       f"**{Path(player.config.task).stem}**, environment {player.index}: {player.time:.1f} s, step "
@@ -221,12 +226,12 @@ class Browser:
 
   def _seen(self, image: Picture) -> Picture:
     """Return a policy's image, scaled to fit the page."""
-    return fit(image, *SIGHT)
+    return fit(image, *IMAGE_SIZE)
 
-  def _draw_sight(self) -> None:
+  def _draw_policy_images(self) -> None:
     """Send the policy's images of the selected environment."""
-    for name, image in self.player.sight(self.player.index).items():
-      self._sight[name].image = self._seen(image)
+    for name, image in self.player.policy_images(self.player.index).items():
+      self._images[name].image = self._seen(image)
 
   def _duel(self) -> str:
     """Return the mean returns of policy and rival so far, as lines of a list."""

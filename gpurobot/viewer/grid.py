@@ -10,7 +10,7 @@ from mujoco import mjtGeom
 from numpy.typing import NDArray
 
 from gpurobot.viewer.framing import GROUND, HIDDEN, corners, subject
-from gpurobot.viewer.stage import Stage
+from gpurobot.viewer.task_scene import TaskScene
 
 ROOM = 1.3  # distance between neighbours, as a multiple of their size
 APART = 3.0  # the same for robots that roam, which meet each other later
@@ -25,14 +25,14 @@ def cells(count: int, pitch: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Grid:
-  """Places of the environments of a stage; fixed bodies are copied to each.
+  """Places of the environments of a rendered scene; fixed bodies are copied to each.
 
   The selected environment stays where it is simulated. On a height field all do: they share the terrain.
   """
 
-  def __init__(self, server: viser.ViserServer, stage: Stage) -> None:
-    """Add the copies to the page, hidden. The kinematics of `stage` have to be known."""
-    model, count = stage.model, stage.task.num_envs
+  def __init__(self, server: viser.ViserServer, rendered: TaskScene) -> None:
+    """Add the copies to the page, hidden. The kinematics of `rendered` have to be known."""
+    model, count = rendered.model, rendered.task.num_envs
     fixed = np.array([is_fixed_body(model, int(body)) for body in model.geom_bodyid])
     fixed &= ~np.isin(model.geom_type, GROUND) & (model.geom_group < HIDDEN) & (model.geom_rgba[:, 3] > 0)
     self._copies: list[tuple[viser.BatchedGlbHandle, NDArray[np.float64]]] = []  # with their place [3]
@@ -40,26 +40,28 @@ class Grid:
     self._shown = (False, 0)
     if count == 1 or (model.geom_type == mjtGeom.mjGEOM_HFIELD).any():
       return
-    shown = subject(model, stage.robot) | (fixed & (not stage.robot.roams))
-    size = np.ptp(corners(model, stage.data, shown), axis=0)
-    self._cells = cells(count, np.maximum((APART if stage.robot.roams else ROOM) * size[:2], LEAST * size[2]))
+    shown = subject(model, rendered.robot) | (fixed & (not rendered.robot.roams))
+    size = np.ptp(corners(model, rendered.data, shown), axis=0)
+    self._cells = cells(
+      count, np.maximum((APART if rendered.robot.roams else ROOM) * size[:2], LEAST * size[2])
+    )
     for body in np.unique(model.geom_bodyid[fixed]):
-      self._add(server, stage, int(body), np.flatnonzero(fixed & (model.geom_bodyid == body)).tolist())
+      self._add(server, rendered, int(body), np.flatnonzero(fixed & (model.geom_bodyid == body)).tolist())
 
-  def _add(self, server: viser.ViserServer, stage: Stage, body: int, geoms: list[int]) -> None:
+  def _add(self, server: viser.ViserServer, rendered: TaskScene, body: int, geoms: list[int]) -> None:
     """Add copies of a body's geoms, below the frame that moves with the page's origin."""
-    count = stage.task.num_envs - 1
+    count = rendered.task.num_envs - 1
     turn = np.zeros(4)
-    mujoco.mju_mat2Quat(turn, stage.data.xmat[body])
-    for part, group in enumerate(group_geoms_by_visual_compat(stage.model, geoms)):
+    mujoco.mju_mat2Quat(turn, rendered.data.xmat[body])
+    for part, group in enumerate(group_geoms_by_visual_compat(rendered.model, geoms)):
       handle = server.scene.add_batched_meshes_trimesh(
         f"/fixed_bodies/others/{body}/{part}",
-        merge_geoms(stage.model, group),
+        merge_geoms(rendered.model, group),
         batched_wxyzs=np.tile(turn, (count, 1)),
         batched_positions=np.zeros((count, 3)),
         visible=False,
       )
-      self._copies.append((handle, stage.data.xpos[body].copy()))
+      self._copies.append((handle, rendered.data.xpos[body].copy()))
 
   def show(self, others: bool, selected: int) -> NDArray[np.float64]:
     """Show or hide the copies; return how far each environment is moved [num_envs, 3] [m]."""

@@ -12,8 +12,7 @@ import physics
 from gpurobot.viewer.access import Access, aspect_of, guarded_servers
 from gpurobot.viewer.framing import ahead, find_robot, view
 from gpurobot.viewer.scenery import dressed, sky
-from tasks.motion.clip import Clip
-from tasks.motion.states import states
+from tasks.motion.clip import Clip, states
 
 ASIDE = np.array([0.0, 1.5, 0.0])  # place of the robot that its servos move [m]
 STATE = ("qpos", "qvel", "ctrl")

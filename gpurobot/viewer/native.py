@@ -14,10 +14,10 @@ import mujoco.viewer
 from gpurobot.settings.config import ConfigError
 from gpurobot.viewer.offscreen import Picture, fit
 from gpurobot.viewer.player import Player
-from gpurobot.viewer.stage import Stage
+from gpurobot.viewer.task_scene import TaskScene
 
 PUSH = 1.0  # [m/s]
-SIGHT = 0.25  # height of an image that the policy sees, as a part of the window's
+IMAGE_HEIGHT = 0.25  # height of an image that the policy sees, as a part of the window's
 KEYS = "space: pause, right and left: next and previous environment, P: push, R: restart"
 
 
@@ -26,7 +26,7 @@ class Window:
 
   def __init__(self, player: Player) -> None:
     """Bind the keys."""
-    self.player, self.stage, self.paused = player, Stage(player.task), False
+    self.player, self.rendered, self.paused = player, TaskScene(player.task), False
     self._pressed: SimpleQueue[int] = SimpleQueue()
     self._acts: dict[int, Callable[[], None]] = {  # by GLFW key code
       ord(" "): self._pause,
@@ -48,9 +48,11 @@ class Window:
       warnings.simplefilter("ignore", glfw.GLFWError)
       if not glfw.init():  # MuJoCo would end the process
         raise ConfigError("viewer=native needs a display; leave it out for a page in the browser")
-    self.stage.show(0)
-    stage = self.stage
-    with mujoco.viewer.launch_passive(stage.model, stage.data, key_callback=self._pressed.put) as window:
+    self.rendered.show(0)
+    rendered = self.rendered
+    with mujoco.viewer.launch_passive(
+      rendered.model, rendered.data, key_callback=self._pressed.put
+    ) as window:
       self._look(window.cam)
       while window.is_running():
         start = time.monotonic()
@@ -61,15 +63,15 @@ class Window:
 
   def _look(self, camera: mujoco.MjvCamera) -> None:
     """Point the window's camera."""
-    wanted = self.stage.view()
+    wanted = self.rendered.view()
     for name in ("type", "trackbodyid", "lookat", "azimuth", "elevation", "distance"):
       setattr(camera, name, getattr(wanted, name))
 
   def overlay(self, area: mujoco.MjrRect) -> list[tuple[mujoco.MjrRect, Picture]]:
     """Return the policy's images of the selected environment, placed along the upper edge of an area."""
     placed, left = [], area.left
-    for image in self.player.sight(self.player.index).values():
-      shown = fit(image, area.width, max(1, int(SIGHT * area.height)))
+    for image in self.player.policy_images(self.player.index).values():
+      shown = fit(image, area.width, max(1, int(IMAGE_HEIGHT * area.height)))
       height, width, _ = shown.shape
       placed.append((mujoco.MjrRect(left, area.bottom + area.height - height, width, height), shown))
       left += width
@@ -81,4 +83,4 @@ class Window:
       self._acts.get(self._pressed.get(), lambda: None)()
     if not self.paused:
       self.player.step()
-    self.stage.show(self.player.index)
+    self.rendered.show(self.player.index)

@@ -15,11 +15,11 @@ from PIL import Image
 
 from gpurobot.device import process
 from gpurobot.settings.config import ConfigError, suggestion
-from gpurobot.viewer.stage import Stage
+from gpurobot.viewer.task_scene import TaskScene
 from tasks.base import Task
 
 Picture = NDArray[np.uint8]  # [height, width, 3]
-Sight = Callable[[int], Mapping[str, Picture]]  # index of an environment -> images of its policy
+ShownImages = Callable[[int], Mapping[str, Picture]]  # index of an environment -> images of its policy
 
 BACKENDS = ("egl", "osmesa")  # EGL renders on a GPU, or by Mesa on the CPU; OSMesa does not need EGL
 PROBE = """
@@ -123,21 +123,21 @@ class Camera:
     name: a camera of the model; None: a camera that follows the robot, or shows the scene if its base is
     fixed. Raises ConfigError if there is no renderer, or the model has no such camera.
     """
-    self.stage, self.envs = Stage(task), envs
+    self.rendered, self.envs = TaskScene(task), envs
     self._columns = math.ceil(math.sqrt(envs))
-    model = self.stage.model
+    model = self.rendered.model
     model.vis.quality.shadowsize = min(SHADOWS, model.vis.quality.shadowsize)
     model.vis.global_.offwidth, model.vis.global_.offheight = width, height
-    self.stage.show(0)
-    self._view = self.stage.view(width / height) if name is None else _named(model, name)
+    self.rendered.show(0)
+    self._view = self.rendered.view(width / height) if name is None else _named(model, name)
     self._canvas = Canvas(model, width, height)
 
-  def shoot(self, sight: Sight | None = None) -> Picture:
+  def shoot(self, images: ShownImages | None = None) -> Picture:
     """Return the image [rows * height, columns * width, 3] of the current states; unused tiles are black.
 
-    sight: returns the policy's images of an environment, to show beside the scene in wider tiles.
+    images: returns the policy's images of an environment, to show beside the scene in wider tiles.
     """
-    tiles = [self._tile(index, sight) for index in range(self.envs)]
+    tiles = [self._tile(index, images) for index in range(self.envs)]
     height, width, _ = tiles[0].shape
     rows = math.ceil(self.envs / self._columns)
     picture = np.zeros((rows * height, self._columns * width, 3), np.uint8)
@@ -146,10 +146,10 @@ class Camera:
       picture[row * height : (row + 1) * height, column * width : (column + 1) * width] = tile
     return picture
 
-  def _tile(self, index: int, sight: Sight | None) -> Picture:
-    self.stage.show(index)
-    scene = self._canvas.draw(self.stage.data, self._view)
-    return beside(scene, list(sight(index).values())) if sight else scene
+  def _tile(self, index: int, images: ShownImages | None) -> Picture:
+    self.rendered.show(index)
+    scene = self._canvas.draw(self.rendered.data, self._view)
+    return beside(scene, list(images(index).values())) if images else scene
 
   def close(self) -> None:
     """Release the renderer."""

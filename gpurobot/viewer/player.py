@@ -10,12 +10,12 @@ import tasks
 from gpurobot.deploy import trained
 from gpurobot.deploy.policy import Policy
 from gpurobot.run import checkpoint
-from gpurobot.run.sight import pictures
+from gpurobot.run.policy_images import pictures
 from gpurobot.run.video_recorder import FOLDER as VIDEOS
 from gpurobot.settings.config import AlgorithmName, ConfigError, algorithm_settings, policy_group, to_dict
 from gpurobot.viewer.framing import find_robot
 from gpurobot.viewer.offscreen import Picture
-from gpurobot.viewer.stage import task_of
+from gpurobot.viewer.task_scene import task_of
 
 
 class Player:
@@ -102,7 +102,7 @@ class Player:
     blocks, images = self.task.observe()["policy"], self.task.images
     return {name: x[self.index].float().reshape(-1) for name, x in blocks.items() if name not in images}
 
-  def sight(self, index: int) -> dict[str, Picture]:
+  def policy_images(self, index: int) -> dict[str, Picture]:
     """Return the policy's present images of an environment, pictures [height, width, 3] uint8 by name."""
     obs = {name: self._obs[name][index : index + 1] for name in self.task.images}
     return {name: shown[0].numpy() for name, shown in pictures(self.task, obs).items()}

@@ -116,7 +116,7 @@ class Names:
       return span
     raise ValueError(
       f"{', '.join(names)} are the columns {columns} of {field}, not evenly spaced upwards: "
-      "ask for them in parts, and join what is read with torch.cat"
+      "ask for them in parts, and join the results with torch.cat"
     )
 
   def _pick(self, index: list[int]) -> slice | torch.Tensor:

@@ -52,7 +52,7 @@ class Sensing(Names):
 
     `kinds` of images: "depth", "rgb", "segmentation", "normal". It looks after every control step,
     before `update`, at the start of an episode and again after an event; `render()` returns its images.
-    Noise and latency of `defects` are those of a training. `depths` are the least and the greatest depth that
+    Noise and latency of `defects` act as in a training. `depths` are the least and the greatest depth that
     is drawn [m]; None: the file's.
     """
     seen = physics.Camera(self.sim, name, width, height, kinds, depths)

@@ -18,10 +18,9 @@ from physics import host
 from physics.inverse_kinematics import Goal, follow
 from physics.robot import LeggedRobot
 from tasks.core.errors import SettingError
-from tasks.motion.clip import Clip, Floats
+from tasks.motion.clip import Clip, Floats, root_joint
 from tasks.motion.read import check_rate, check_values
 from tasks.motion.rotation import exponential, multiply, rotate
-from tasks.motion.states import root_joint
 
 # Joints by the names that capture systems give them, without case and separators, for bodies of the humanoid.
 JOINTS = {

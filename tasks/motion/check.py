@@ -7,9 +7,8 @@ import numpy as np
 from physics import host
 from physics.robot import LeggedRobot
 from tasks.core.errors import SettingError
-from tasks.motion.clip import Clip, Floats
+from tasks.motion.clip import Clip, Floats, states
 from tasks.motion.rotation import difference, rotate
-from tasks.motion.states import states
 
 TURNS = 7.0  # beyond this, a joint angle is taken for degrees [rad]
 UNITS = {

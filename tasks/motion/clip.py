@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from tasks.motion.rotation import difference, exponential, multiply
 
 Floats = NDArray[np.float64]
+FREE, SLIDE = 0, 2  # of Model.jnt_type; hinges are 3
 
 # Mirror images of a quaternion (w, x, y, z) and of a place.
 MIRROR_TURN, MIRROR_PLACE = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, -1.0, 1.0])
@@ -111,3 +113,22 @@ class Clip:
     place = self.root_pos.copy()
     place[:, 2] += height
     return dataclasses.replace(self, root_pos=place)
+
+
+def states(clip: Clip, model: Any) -> tuple[Floats, Floats]:
+  """Return positions [T, nq] and velocities [T, nv] of a model; joints that the clip lacks are at home."""
+  root = root_joint(model)
+  place, dof = int(model.jnt_qposadr[root]), int(model.jnt_dofadr[root])
+  ids = [model.joint_id(name) for name in clip.joints]
+  qpos, qvel = np.tile(model.qpos0, (len(clip), 1)), np.zeros((len(clip), model.nv))
+  linear, angular, joint_vel = clip.velocities()
+  qpos[:, place : place + 7] = np.concatenate([clip.root_pos, clip.root_quat], 1)
+  qpos[:, model.jnt_qposadr[ids]] = clip.joint_pos
+  qvel[:, dof : dof + 6] = np.concatenate([linear, angular], 1)
+  qvel[:, model.jnt_dofadr[ids]] = joint_vel
+  return qpos, qvel
+
+
+def root_joint(model: Any) -> int:
+  """Return the free joint of a floating robot."""
+  return int((model.jnt_type == FREE).argmax())

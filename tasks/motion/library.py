@@ -10,9 +10,8 @@ from torch import Tensor
 
 from physics import host
 from tasks.core.errors import SettingError
-from tasks.motion.clip import Clip, Floats
+from tasks.motion.clip import Clip, Floats, states
 from tasks.motion.rotation import exponential, multiply
-from tasks.motion.states import states
 from tasks.shared import quat
 
 
@@ -41,7 +40,7 @@ class Library:
   ) -> None:
     """Resample clips to control steps of `dt` [s], and evaluate them with MuJoCo C.
 
-    `lag` [s]: frames of bodies are those of so much earlier, as in a simulation, where derived quantities are
+    `lag` [s]: frames of bodies are so much earlier, as in a simulation, where derived quantities are
     one time step old. `bodies` are the ids of those to keep; None: all. Raises SettingError if a clip is
     shorter than two control steps.
     """
@@ -99,7 +98,7 @@ class Library:
 
 
 def _frames(model: Any, clip: Clip, lag: float, bodies: Sequence[int] | None) -> tuple[Floats, ...]:
-  """Return the fields of Frames of a clip, those of bodies `lag` [s] earlier."""
+  """Return the fields of Frames of a clip, with bodies `lag` [s] earlier."""
   qpos, qvel = states(clip, model)
   linear, angular, joint_vel = clip.velocities()
   earlier = dataclasses.replace(

@@ -18,8 +18,8 @@ class Parts(NamedTuple):
 def find(config: Any, robot: LeggedRobot, model: Any) -> Parts:
   """Return the parts that the settings `anchor`, `bodies` and `ends` name, or that follow from the robot.
 
-  By default the anchor is the trunk, the bodies are those that can touch something, and the ends are those of
-  them that carry no other. Raises SettingError for unknown names.
+  By default the anchor is the trunk, the bodies are all that can touch something, and the ends are the ones
+  of them that carry no other. Raises SettingError for unknown names.
   """
   known, touching = model.body_names, {robot.trunk, *robot.guarded, *robot.feet_bodies}
   anchor = _ids("anchor", [config.anchor or robot.trunk], known, robot.path)[0]

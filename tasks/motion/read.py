@@ -183,7 +183,7 @@ def _word_of(name: Any) -> str:
 
 
 def _root_of(values: NDArray[Any], part: str) -> NDArray[Any]:
-  """Return the columns of a part; from poses of all bodies [T, bodies, n] those of the root, the first."""
+  """Return the columns of a part; from poses of all bodies [T, bodies, n] the root's, which is the first."""
   if part == "joints":
     return values.reshape(len(values), math.prod(values.shape[1:])) if values.ndim else values[None, None]
   return values[:, 0] if values.ndim == 3 and values.size else np.atleast_1d(values)
@@ -268,7 +268,7 @@ def check_values(path: Path, values: NDArray[Any], part: str = "") -> None:
 def _joints(path: Path, width: int, reading: Reading, said: _Said) -> tuple[str, ...]:
   """Return the names of a file's joint columns; raise SettingError if the robot's are not among them.
 
-  A user's names stand for those of a file that are not the robot's, and may not contradict those that are.
+  A user's names replace the names of a file that are not the robot's, and may not contradict the others.
   """
   own = {*reading.robot_joints} <= {*said.joints}
   names = (said.joints if own else ()) or reading.joints or said.joints or reading.robot_joints

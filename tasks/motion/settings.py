@@ -14,7 +14,7 @@ from tasks.core.names import hint
 from tasks.motion.bvh import read_bvh
 from tasks.motion.check import check
 from tasks.motion.clip import Clip
-from tasks.motion.made import make
+from tasks.motion.generated_clips import make
 from tasks.motion.plan import PLANS
 from tasks.motion.read import ENDINGS, Reading, check_said, read_file
 from tasks.motion.walk import steady_walk
@@ -49,7 +49,7 @@ class Config:
   )
   motion_fps: float | None = option(None, "frames per second of files; null: they say it", "1/s", low=0.1)
   motion_joints: list[str] = option(
-    [], "joints in the order of a file's columns; []: those of its header, or the robot's in its order"
+    [], "joints in the order of a file's columns; []: its header's, or the robot's in its order"
   )
   motion_doubts: bool = option(True, "warn of clips that float, drift or go backwards; false: it is meant")
 

@@ -1,8 +1,8 @@
 """Actuator network: a neural network, trained on a real motor, that predicts joint torques.
 
 The robot file defines all other actuators, and the engine simulates them: servos (`position` with
-`forcerange`), PD-controlled motors whose torque falls with speed (`dcmotor` with `nominal` and `controller`),
-and `delay`.
+`forcerange`), PD-controlled motors with a torque that falls with speed (`dcmotor` with `nominal` and
+`controller`), and `delay`.
 """
 
 import warnings

@@ -10,7 +10,7 @@ from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import humanoid_amp
 from tasks.core.errors import SettingError
-from tasks.motion import pairs
+from tasks.motion import transitions
 
 ROBOTS, STEPS = 4, 26
 
@@ -48,13 +48,13 @@ def test_pairs_are_a_control_step_apart_and_of_robots_that_stay_up(found):
 def test_a_file_of_pairs_is_a_reference_as_it_is(found, tmp_path):
   """It has no offsets: the motion of a policy is a band by itself."""
   file = tmp_path / "walks.npz"
-  pairs.write(file, found)
+  transitions.write(file, found)
   task = build(2, motion=str(file))
   for kept, wanted in zip(task.starts, found, strict=True):
     torch.testing.assert_close(kept, wanted)
   assert len(task.style_reference) == len(found.qpos)
   both = build(2, motion=f"walks,{file}")
-  assert len(both.style_reference) > 4 * pairs.SPEEDS * pairs.PHASES
+  assert len(both.style_reference) > 4 * transitions.SPEEDS * transitions.PHASES
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_file_of_pairs_is_a_reference_as_it_is(found, tmp_path):
   ],
 )
 def test_pairs_of_another_robot_are_refused_in_one_line(found, tmp_path, change, message):
-  pairs.write(tmp_path / "other.npz", found._replace(**change))
+  transitions.write(tmp_path / "other.npz", found._replace(**change))
   with pytest.raises(SettingError, match=message):
     build(1, motion=str(tmp_path / "other.npz"))
 

@@ -9,7 +9,7 @@ from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import humanoid_amp
 from tasks.core.errors import SettingError
-from tasks.motion import pairs
+from tasks.motion import transitions
 
 ENVS = 32
 BLOCKS = {"height": 1, "up": 3, "velocity": 3, "angular_velocity": 3, "angles": 21, "speeds": 21, "limbs": 12}
@@ -46,7 +46,7 @@ def test_the_second_state_of_a_pair_is_a_step_after_the_first(task):
 
 def test_the_reference_has_all_speeds_and_both_ways_to_turn(task):
   first = blocks(task.style_reference[:, 0])
-  assert len(first["height"]) == pairs.SPEEDS * pairs.PHASES * humanoid_amp.COPIES
+  assert len(first["height"]) == transitions.SPEEDS * transitions.PHASES * humanoid_amp.COPIES
   speed, turn = first["velocity"][:, 0], first["angular_velocity"][:, 2]
   assert (speed.min().item(), speed.max().item()) == pytest.approx((0.4, 1.2), abs=0.02)
   assert (turn.min().item(), turn.max().item()) == pytest.approx((-0.4, 0.4))
@@ -85,7 +85,7 @@ def test_clips_of_the_library_join_the_walks():
   running = speed > 1.3
   assert running.float().mean().item() == pytest.approx(0.5, abs=0.1)
   assert speed[running].unique().tolist() == pytest.approx([1.48], abs=0.05)
-  assert speed[~running].max().item() == pytest.approx(pairs.FASTEST)
+  assert speed[~running].max().item() == pytest.approx(transitions.FASTEST)
   task.reset()
   assert (task.command[:, 0] <= 1.6).all()
 

@@ -159,13 +159,13 @@ def test_contact_forces_are_shown_when_asked_for(browser):
 def test_the_panel_shows_what_the_policy_sees(seeing_player, seeing_run):
   browser = Browser(seeing_player, str(seeing_run), "localhost", 8100)
   try:
-    assert list(browser._sight) == ["view", "depth"]
+    assert list(browser._images) == ["view", "depth"]
     browser._index.value = 1
     browser.turn()
     browser._plotted = 0.0
     browser.turn()
-    for name, image in seeing_player.sight(1).items():
-      assert (browser._sight[name].image == fit(image, 256, 192)).all()
+    for name, image in seeing_player.policy_images(1).items():
+      assert (browser._images[name].image == fit(image, 256, 192)).all()
   finally:
     browser.server.stop()
 
@@ -180,7 +180,7 @@ def test_policy_and_rival_are_named_and_compared(make_player, box_run):
     assert [label.text for label in browser._labels] == [str(box_run), rival] * 2
     assert all(label.visible for label in browser._labels)
     heights = [label.position[2] for label in browser._labels]
-    np.testing.assert_allclose(heights, browser._poses[0][:, browser.stage.robot.body, 2] + LABEL)
+    np.testing.assert_allclose(heights, browser._poses[0][:, browser.rendered.robot.body, 2] + LABEL)
     assert f"- {rival}: mean return " in browser._status.content
     assert " of 2 episodes" in browser._status.content
   finally:

@@ -82,7 +82,7 @@ def test_the_page_draws_the_others_in_their_places(monkeypatch):
   browser._others.value = True
   browser._draw()
   browser.server.stop()
-  cart = browser.stage.model.body("cart").id
+  cart = browser.rendered.model.body("cart").id
   assert drawn[0][:, cart, 0] == pytest.approx(player.task.sim.qpos[:, 0].numpy())
   assert drawn[0][1, cart, 1] == 0
   assert np.diff(drawn[0][:, cart, 1]).min() > 0.5

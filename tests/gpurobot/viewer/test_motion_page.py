@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpurobot.viewer.motion_page import MotionPage
-from tasks.motion.states import states
+from tasks.motion.clip import states
 from tasks.shared import robot_file
 from tests.tasks.motion.robots import HUMANOID, Config, own, robot_and_model
 

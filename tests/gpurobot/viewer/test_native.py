@@ -22,7 +22,7 @@ def test_keys_do_what_the_page_s_buttons_do(make_player):
   press(window, LEFT)
   press(window, LEFT)
   assert player.index == 2
-  assert window.stage.data.qpos.tolist() == player.task.sim.qpos[2].tolist()
+  assert window.rendered.data.qpos.tolist() == player.task.sim.qpos[2].tolist()
   press(window, ord("P"))
   assert player.task.sim.qvel[2, 6:8].norm() > 0.9
   press(window, ord("R"))

@@ -68,13 +68,13 @@ def test_what_is_seen_lies_beside_the_scene():
 
 def test_every_tile_shows_what_its_policy_sees(seeing_player, drawing):
   camera = Camera(seeing_player.task, 2, 64, 48)
-  alone, both = camera.shoot(), camera.shoot(seeing_player.sight)
+  alone, both = camera.shoot(), camera.shoot(seeing_player.policy_images)
   camera.close()
   assert alone.shape == (48, 128, 3)
   assert both.shape == (48, 2 * 102, 3)  # images of 38 x 24
   for index, tile in enumerate((both[:, :102], both[:, 102:])):
     assert (tile[:, :64] == alone[:, 64 * index :][:, :64]).all()
-    seen = seeing_player.sight(index)
+    seen = seeing_player.policy_images(index)
     assert (tile[:24, 64:] == fit(seen["view"], 64, 24)).all()
     assert (tile[24:, 64:] == fit(seen["depth"], 64, 24)).all()
 

@@ -123,10 +123,10 @@ def test_a_rival_acts_in_every_second_environment(make_player, box_run, tmp_path
 
 
 def test_a_policy_s_images_are_shown_as_it_sees_them(seeing_player, make_player):
-  assert make_player().sight(0) == {}
+  assert make_player().policy_images(0) == {}
   player = seeing_player
   player.step()
-  shown = player.sight(1)
+  shown = player.policy_images(1)
   assert {name: (image.shape, image.dtype.name) for name, image in shown.items()} == {
     "view": ((20, 32, 3), "uint8"),
     "depth": ((20, 32, 3), "uint8"),

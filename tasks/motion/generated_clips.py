@@ -17,10 +17,9 @@ from physics.inverse_kinematics import Goal, follow
 from physics.robot import Asked, LeggedRobot, read_legged
 from physics.steady_momentum import steady
 from tasks.core.errors import SettingError
-from tasks.motion.clip import Clip, Floats
+from tasks.motion.clip import SLIDE, Clip, Floats, root_joint
 from tasks.motion.plan import PLANS, Plan
 from tasks.motion.rotation import exponential, multiply
-from tasks.motion.states import SLIDE, root_joint
 
 GRAVITY = 9.81  # [m/s^2]
 MIDDLE = 0.25  # of the way from home to the middle of its range, to which a joint of a leg is drawn

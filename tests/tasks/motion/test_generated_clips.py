@@ -8,10 +8,10 @@ import torch
 from tasks.core.errors import SettingError
 from tasks.motion import settings
 from tasks.motion.check import check, clearance
+from tasks.motion.clip import states
+from tasks.motion.generated_clips import GRAVITY, centre_of_mass
 from tasks.motion.library import Library
-from tasks.motion.made import GRAVITY, centre_of_mass
 from tasks.motion.plan import PLANS, Key, course, walk
-from tasks.motion.states import states
 from tests.tasks.motion.robots import BIPED, DOG, HUMANOID, Config, own, robot_and_model
 
 

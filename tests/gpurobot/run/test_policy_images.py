@@ -11,7 +11,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 import train
 from gpurobot.learn.env import Image
 from gpurobot.learn.random import Random
-from gpurobot.run.sight import enlarged, picture, pictures
+from gpurobot.run.policy_images import enlarged, picture, pictures
 from tests.gpurobot import toy, toy_pixels
 
 BYTES = Image((1, 2, 3), "uint8", 0.0, 255.0, ("policy",))

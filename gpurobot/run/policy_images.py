@@ -9,7 +9,7 @@ from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.env import Image, VecEnv, images_of
 from gpurobot.run.logger import Loggers
 
-ENVS = 4  # environments whose images the loggers get, side by side
+ENVS = 4  # environments in the images for the loggers, side by side
 HEIGHT = 96  # smallest height of their pictures [pixels]
 
 
@@ -29,7 +29,7 @@ def picture(image: Tensor, kind: Image, frames: int = 1) -> Tensor:
 
 
 def enlarged(colours: Tensor, factor: int) -> Tensor:
-  """Return a picture [height, width, 3] whose pixels are squares of factor x factor pixels."""
+  """Return a picture [height, width, 3] with squares of factor x factor pixels for its pixels."""
   return colours.repeat_interleave(factor, 0).repeat_interleave(factor, 1)
 
 
@@ -39,7 +39,7 @@ def pictures(env: VecEnv, obs: Mapping[str, Tensor]) -> dict[str, Tensor]:
   return {name: picture(obs[name], kind, frames.get(name, 1)).cpu() for name, kind in images_of(env).items()}
 
 
-class Sight:
+class PolicyImages:
   """What the policy of a training sees, for the loggers: at every so many-th row of the log."""
 
   def __init__(self, learner: Algorithm, loggers: Loggers, every: int | None, rows: int = 0) -> None:

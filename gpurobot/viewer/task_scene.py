@@ -14,7 +14,7 @@ SHADOWED = 3.0  # half width of the area with shadows, as a multiple of the robo
 STATE = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
 
 
-class Stage:
+class TaskScene:
   """MuJoCo `model` and `data` of a task's scene, which show one environment at a time."""
 
   def __init__(self, task: Task) -> None:

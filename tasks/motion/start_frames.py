@@ -51,7 +51,7 @@ class Config:
   start_spread: float = option(0.8, "weight of a bin's failures for the bin before it", low=0, high=0.99)
 
 
-class Starts:
+class StartFrames:
   """Bins of start frames of a library, and their probabilities by the failures of each environment."""
 
   def __init__(self, library: Library, config: Config, margin: int, *, training: bool) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from tasks.core.errors import SettingError
 from tasks.motion.library import Library
-from tasks.motion.starts import Config, Starts, Where
+from tasks.motion.start_frames import Config, StartFrames, Where
 from tests.tasks.motion.robots import own, robot_and_model
 
 MARGIN = 25
@@ -19,7 +19,7 @@ def library():
 
 
 def starts(*, training=True, **settings):
-  return Starts(library(), Config(**settings), MARGIN, training=training)
+  return StartFrames(library(), Config(**settings), MARGIN, training=training)
 
 
 def draw(begins, failures=None, n=20_000):
@@ -46,7 +46,9 @@ def test_every_second_bin_of_some_is_held_out_for_evaluation_alone():
 
 
 def test_an_evaluation_of_a_short_clip_has_all_of_its_frames():
-  begins = Starts(Library(robot_and_model()[1], [own("jump")], 0.02), Config(held_out=20), 25, training=False)
+  begins = StartFrames(
+    Library(robot_and_model()[1], [own("jump")], 0.02), Config(held_out=20), 25, training=False
+  )
   assert draw(begins)[1].unique().numel() == len(own("jump")) - 1 - MARGIN
 
 
@@ -95,7 +97,9 @@ def test_a_failure_counts_where_its_episode_started_but_not_long_before():
 def test_a_jump_whose_landing_fails_is_drawn_before_its_take_off():
   jump = own("jump")  # it takes off in frame 67, lands in frame 85, and falls over a second later
   adapting = Config(start_uniform=0.1)
-  begins = Starts(Library(robot_and_model()[1], [jump], 0.02, bodies=[1]), adapting, MARGIN, training=True)
+  begins = StartFrames(
+    Library(robot_and_model()[1], [jump], 0.02, bodies=[1]), adapting, MARGIN, training=True
+  )
   failures = torch.zeros(1, begins.bins)
   for first in (0, 30, 60):
     rows = torch.tensor([first]), torch.tensor([140])
