@@ -23,11 +23,11 @@ class BestPolicy:
     self._config, self._learner = config, learner
     self._path = folder / checkpoint.BEST
     self._guard = Guard(str(self._path))
-    self._held: dict[str, Any] = {}  # the best policy, if it is not written yet
+    self._held: dict[str, Any] = {}  # the best policy until it is written
     self._return = return_of(self._path) if config.resume else None
 
   def offer(self, returns: Returns) -> None:
-    """Hold the present policy if the mean return is the best so far; of equal ones the first stays."""
+    """Hold the present policy if the mean return is the best so far; ties keep the first."""
     if returns.best is None or returns.best_steps != self._learner.steps:
       return
     if self._return is None or returns.best > self._return:
@@ -40,7 +40,7 @@ class BestPolicy:
       }
 
   def write(self) -> list[str]:
-    """Write the policy that is held, if one is; return warnings. If the disk is full, it stays held."""
+    """Write the held policy, if there is one; return warnings. If the disk is full, it stays held."""
     return self._guard.call(self._save) if self._held else []
 
   def _save(self) -> None:

@@ -225,7 +225,7 @@ def configure(
 
 
 def code_arguments(config: TrainConfig) -> list[str]:
-  """Return the arguments that a program for policies needs besides a checkpoint: what can run code."""
+  """Return the arguments that a program needs besides a checkpoint: the settings that can run code."""
   values = to_dict(config)
   own = {key: values[key] for key in ("task", *sorted(code_keys(config))) if key.startswith(("task", "env."))}
   own["network"] = algorithm_settings(config).network

@@ -66,7 +66,7 @@ def read_json(path: Path, **kinds: Any) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-  """Return the text of a file; raise OSError if it is none, such as a pipe, which would be waited for."""
+  """Return the text of a file; raise OSError for a pipe, which would block, or a folder."""
   if path.exists() and not path.is_file():
     raise OSError(f"'{path}' is no file: move it elsewhere")
   return path.read_text()
@@ -79,5 +79,5 @@ def fits(value: Any, kind: Any) -> bool:
 
 
 def damaged(path: Path, part: str) -> ValueError:
-  """Return the error for a file with a part that is none."""
+  """Return the error for a file with an invalid part."""
   return ValueError(f"'{path}' is damaged, as it has no valid {part}: move it elsewhere")

@@ -13,7 +13,7 @@ REPLAY = ("buffer_size", "storage", "storage_blocks", "prioritized")
 
 
 def of_a_run(config: TrainConfig, saved: Mapping[str, Any]) -> str:
-  """Return what a resumed run must have as its checkpoint has it, if the settings differ; "": they do not.
+  """Return the settings of a checkpoint that a resumed run must keep, if they differ; "": none do.
 
   Steps are counted as iterations times environments times horizon.
   """
@@ -23,7 +23,7 @@ def of_a_run(config: TrainConfig, saved: Mapping[str, Any]) -> str:
 
 
 def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
-  """Return what the replay buffer of a checkpoint has and the settings have otherwise; "": nothing."""
+  """Return the settings of a checkpoint's replay buffer that differ from the present ones; "": none do."""
   if config.algorithm not in OFF_POLICY:
     return ""
   group = policy_group(config.algorithm)
@@ -33,7 +33,7 @@ def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:
 
 
 def of_a_network(config: TrainConfig, saved: Mapping[str, Any]) -> str:
-  """Return what the network of a checkpoint has and the settings have otherwise; "": nothing."""
+  """Return the settings of a checkpoint's network that differ from the present ones; "": none do."""
   algorithm = saved.get("algorithm", config.algorithm)
   if policy_group(algorithm) != policy_group(config.algorithm):
     return f"it was trained with algorithm={algorithm}"
@@ -48,5 +48,5 @@ def _others(config: TrainConfig, saved: Mapping[str, Any], keys: Iterable[str]) 
 
 
 def _conflict(owner: str, other: Mapping[str, Any], instead: str) -> str:
-  """Return what a part of a checkpoint has that differs, and the two ways to go on; "": nothing differs."""
+  """Return the settings of a part of a checkpoint that differ, and two ways to go on; "": none differ."""
   return f"{owner} has {arguments(other)}; leave {' and '.join(other)} out, or {instead}" if other else ""

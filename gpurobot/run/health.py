@@ -19,7 +19,7 @@ CERTAIN = 0.02  # a discrete policy with less than this share of its initial ent
 NOISE = math.e  # a standard deviation above it, for actions in [-1, 1], means pure noise
 KL_EXPLODED, KL_STILL = 10.0, 0.1  # multiples of the target; ant and cartpole stay in 0.17 ... 1.4
 DIVERGED = 1e-5  # acceptable share of environment steps that diverge
-RUNAWAY = 2.0  # multiple of what rewards can sum to: Cartpole's values stay at 1.00, and a runaway passes 100
+RUNAWAY = 2.0  # multiple of the largest possible return: Cartpole stays at 1.00, and a runaway passes 100
 FAULTY = 0.05  # value loss below which a critic's error is less than a third of the returns' deviation
 
 

@@ -48,8 +48,8 @@ class Log:
     self.config, self.learner, self.folder = config, learner, folder
     self.main = learner.world.main
     self.seconds_before, self.started = before.get("seconds", 0.0), time.monotonic()
-    # Environment steps at the last row. A checkpoint lies before the row that ends a run, which is no row of
-    # the run that goes on from it; older ones do not say where the last row is.
+    # Environment steps at the last row. A checkpoint is saved before the row that ends a run, and a resumed
+    # run does not keep that row; older checkpoints do not say where the last row is.
     self._logged = int(before.get("logged", learner.steps))
     self.last_row: dict[str, float] = {}
     self.returns = Returns()
@@ -60,7 +60,7 @@ class Log:
     self._usage = Usage(learner.device)
     self._dumps = DivergenceDumps(config, learner, folder)
     self._disk = Guard("the run folder")
-    self._told_nonfinite = False
+    self._reported_nonfinite = False
     self._profile = Profile(learner, folder) if config.profile and self.main else None
     problem = self._open() if self.main else ""
     if problem := learner.world.broadcast_object(problem):
@@ -72,7 +72,7 @@ class Log:
       self.display.progress(self.progress)
 
   def _open(self) -> str:
-    """Open what only the main rank writes; return the mistake if that fails."""
+    """Open the files and loggers of the main rank; return the mistake if that fails."""
     self.folder.mkdir(parents=True, exist_ok=True)
     settings, log = to_dict(self.config), self.folder / csv_log.NAME
     self._rows_before = log.read_bytes() if log.exists() else b""
@@ -95,7 +95,7 @@ class Log:
     self.display.tell(self.learner.describe())
     if _lacks_tensorboard():
       self.display.tell("no events for TensorBoard are written: pip install 'gpurobot[plot]'")
-    left_out = getattr(self.learner.env, "left_out", ())  # environments of other engines know no such thing
+    left_out = getattr(self.learner.env, "left_out", ())  # environments of other engines lack it
     self.warn([f"not simulated: {part}" for part in left_out])
     self.warn(silent + self._loggers.write_config(settings))
     return ""
@@ -114,12 +114,12 @@ class Log:
 
   @property
   def seconds(self) -> float:
-    """Training time so far [s], including that before a resume."""
+    """Training time so far [s], including the time before a resume."""
     return self.seconds_before + time.monotonic() - self.started
 
   @property
   def state(self) -> dict[str, float]:
-    """Training time so far [s], and environment steps at the last row: what a checkpoint keeps of the log."""
+    """Training time so far [s] and environment steps at the last row, for a checkpoint."""
     return {"seconds": self.seconds, "logged": self._logged}
 
   def _reached(self) -> tuple[float, float, float]:
@@ -181,9 +181,9 @@ class Log:
     self.warn(self._health.check(row) + self._dumps.tell(row.get("nonfinite", 0)))
 
   def _warn_of_nonfinite(self, count: float, source: int) -> None:
-    """Warn once of samples that had to be left out, and name where the first came from."""
-    if count and not self._told_nonfinite:
-      self._told_nonfinite = True
+    """Warn once of samples that were left out, and name the origin of the first."""
+    if count and not self._reported_nonfinite:
+      self._reported_nonfinite = True
       what = "a reward" if source < 0 else f"an observation, {describe(source, self.learner.env)},"
       left_out = f"{count:.0f} sample(s) left out: {what} was not finite; look where the task computes it"
       self.warn([left_out])

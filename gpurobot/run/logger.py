@@ -1,4 +1,4 @@
-"""Loggers of a run: what each is given, and guards that keep their errors away from the training."""
+"""Loggers of a run, and guards that keep their errors away from the training."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from torch import Tensor
 from gpurobot.run.files import read_json, rewrite
 
 LOG = logging.getLogger(__name__)
-SEEN = "seen"  # group of the images that the policy sees
+SEEN = "seen"  # group of the policy's images
 PATIENCE = 60.0  # longest wait for a remote logger at the end of training [s]
 PATIENCE_FAILED = 10.0  # the same where its last write has failed: the server may be gone [s]
 MOST_WAITING = 1000  # calls that wait for a remote logger; further ones fail
@@ -27,9 +27,9 @@ class NoAnswer(Exception):
 
 
 class Logger:
-  """Place that keeps what a run logs; a method does nothing where a logger has no use for its content."""
+  """Destination of a run's log; a subclass overrides the methods with content that it keeps."""
 
-  name: ClassVar[str]  # as warnings call it
+  name: ClassVar[str]  # in warnings
   remote: ClassVar[bool] = False  # whether it may wait for a network
 
   def write_config(self, values: Mapping[str, Any]) -> None:
@@ -42,7 +42,7 @@ class Logger:
     """Write a video of the policy after `steps` environment steps, an animated GIF."""
 
   def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
-    """Write what the policy sees after `steps` environment steps: pictures [height, width, 3] by name."""
+    """Write the policy's images after `steps` environment steps: pictures [height, width, 3] by name."""
 
   def write_checkpoints(self, paths: Sequence[Path]) -> None:
     """Write the last checkpoint of the run, and its best policy if there is one."""
@@ -104,10 +104,10 @@ class ThreadGuard(Guard):
     try:
       self._calls.put_nowait((write, content))
     except queue.Full:
-      return [*self._told(), *self._note(f"{MOST_WAITING} writes wait already")]
-    return self._told()
+      return [*self._pending(), *self._note(f"{MOST_WAITING} writes wait already")]
+    return self._pending()
 
-  def _told(self) -> list[str]:
+  def _pending(self) -> list[str]:
     return [self._warnings.get() for _ in range(self._warnings.qsize())]
 
   def close(self, write: Callable[..., None], *content: Any) -> list[str]:
@@ -125,7 +125,7 @@ class ThreadGuard(Guard):
       if before < 1 <= waited:
         LOG.info("%s: sending the rest, %.0f s at most", self._name, PATIENCE)
     late = [f"{self._name} did not take everything within {waited:.2g} s"] if self._thread.is_alive() else []
-    return self._told() + self._total() + late
+    return self._pending() + self._total() + late
 
 
 class Loggers:
@@ -150,7 +150,7 @@ class Loggers:
     return self._each(lambda logger: logger.write_video(path, steps))
 
   def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> list[str]:
-    """Write what the policy sees."""
+    """Write the policy's images."""
     return self._each(lambda logger: logger.write_images(pictures, steps))
 
   def write_checkpoints(self, paths: Sequence[Path]) -> list[str]:

@@ -62,12 +62,12 @@ METRICS = (
   Metric(
     "amp/policy_accuracy",
     "amp/policy_accuracy",
-    "share of the policy's transitions classified so",
+    "accuracy of the discriminator on the policy's transitions",
   ),
   Metric(
     "amp/reference_accuracy",
     "amp/reference_accuracy",
-    "share of the reference's transitions classified so",
+    "accuracy of the discriminator on the reference's transitions",
   ),
   Metric("amp/loss", "amp/loss", "least-squares loss of the discriminator, without its penalties"),
   Metric(

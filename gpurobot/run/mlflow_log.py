@@ -78,7 +78,7 @@ class MlflowLog(Logger):
     self._client.log_artifact(self._id, str(path), "videos")
 
   def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
-    """Upload what the policy sees, as images with steps."""
+    """Upload the policy's images with steps."""
     for name, colours in pictures.items():
       self._client.log_image(self._id, colours.numpy(), key=f"{SEEN}/{name}", step=steps)
 

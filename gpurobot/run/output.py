@@ -93,7 +93,7 @@ def _is_unread() -> bool:
 
 
 def printable(text: str) -> str:
-  """Return text with control characters, which a file may have for a terminal, as Python writes them."""
+  """Return text with its control characters escaped as in Python's literals."""
   return text.translate(CONTROL)
 
 

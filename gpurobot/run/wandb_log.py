@@ -62,7 +62,7 @@ class WandbLog(Logger):
     self._run.log({"policy": wandb.Video(str(path), format="gif"), AXIS: steps})
 
   def write_images(self, pictures: Mapping[str, Tensor], steps: int) -> None:
-    """Upload what the policy sees."""
+    """Upload the policy's images."""
     images = {f"{SEEN}/{name}": wandb.Image(colours.numpy()) for name, colours in pictures.items()}
     self._run.log(images | {AXIS: steps})
 

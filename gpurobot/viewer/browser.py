@@ -88,10 +88,10 @@ class Browser:
     if weight:
       rendered.model.vis.map.force = WEIGHT / weight
     self._labels = [
-      self.server.scene.add_label(f"/fixed_bodies/label/{i}", self._side(i)) for i in self._told()
+      self.server.scene.add_label(f"/fixed_bodies/label/{i}", self._side(i)) for i in self._labelled()
     ]
 
-  def _told(self) -> range:
+  def _labelled(self) -> range:
     """Return the environments with labels of their policies: all, if there is a rival."""
     return range(self.player.task.num_envs if self.player.rival else 0)
 

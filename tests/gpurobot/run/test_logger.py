@@ -123,7 +123,7 @@ def test_a_server_that_hangs_is_not_waited_for_long(monkeypatch, caplog):
   began.wait()
   time.sleep(1.6)
   assert guard.close(int) == ["notes did not take everything within 1.5 s"]
-  assert caplog.messages == ["notes: sending what is left, 60 s at most"]
+  assert caplog.messages == ["notes: sending the rest, 60 s at most"]
   go.set()
 
 
