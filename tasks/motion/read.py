@@ -1,9 +1,9 @@
 """Readers of motion files: CSV, NPZ and PKL as retargeting tools write them.
 
 A CSV has a row for each frame: the root's position [m] and quaternion, then joint positions [rad], as the
-retargeted LAFAN1 of Unitree has. With a header, its words name the columns. An NPZ or PKL has one of the
-sets of keys of `LAYOUTS`. Hardly any says all: what a file leaves open, such as the order of its quaternions,
-is asked for and never guessed.
+retargeted LAFAN1 of Unitree has. A header names the columns. An NPZ or PKL has the keys of one of `LAYOUTS`.
+Most files lack some metadata, such as the order of their quaternions: the user has to state it, it is never
+guessed.
 """
 
 import csv
@@ -32,7 +32,7 @@ UNIT = 0.01  # largest difference of a quaternion's norm from 1
 
 @dataclass(frozen=True)
 class Reading:
-  """A user's description of a file, and the robot's; the file's own description counts more."""
+  """The user's and the robot's description of a file; the file's own metadata have priority."""
 
   robot_joints: tuple[str, ...]  # in the order of the robot's actuators
   quaternion: Order | None = None
@@ -42,7 +42,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Layout:
-  """Keys of the arrays that a tool writes; `order` is None if its files have quaternions of both kinds."""
+  """Keys of the arrays that a tool writes; `order` is None if quaternions have either order."""
 
   tool: str
   position: str
@@ -82,7 +82,7 @@ def read_file(path: Path, reading: Reading) -> Clip:
 
 
 def write_npz(path: Path, clip: Clip) -> None:
-  """Write a clip as an NPZ that says all of itself."""
+  """Write a clip as an NPZ with all metadata."""
   numbers = {name: getattr(clip, name) for name in ("root_pos", "root_quat", "joint_pos")}
   np.savez_compressed(path, fps=clip.fps, joint_names=np.array(clip.joints), **numbers)
 
@@ -113,11 +113,11 @@ def _read_csv(path: Path, reading: Reading) -> Clip:
   order = _order_of(header) if header else None
   names = tuple(header[ROOT:]) if header else ()
   parts = {"position": table[:, :3], "turn": table[:, 3:ROOT], "joints": table[:, ROOT:]}
-  return _clip(path, parts, reading, _Said(order, None, names))
+  return _clip(path, parts, reading, _Metadata(order, None, names))
 
 
 def _check_columns(path: Path, first: Sequence[str], named: bool) -> None:
-  """Raise SettingError if the first row shows that columns are separated otherwise, or begin with a time."""
+  """Raise SettingError if the first row has another separator than commas, or a column of times."""
   if len(first) == 1:
     raise SettingError(f"{path} has one column, of '{first[0][:30]}': write commas between the numbers")
   if named and first[0].lower() in COUNTERS:
@@ -133,7 +133,7 @@ def _rows(path: Path) -> list[list[str]]:
 
 
 def _order_of(header: Sequence[str]) -> Order | None:
-  """Return the order of the quaternion that the last letters of its columns tell: qx, root_w, ..."""
+  """Return the order of the quaternion by the last letters of its columns: qx, root_w, ..."""
   letters = "".join(word[-1:].lower() for word in header[3:ROOT])
   return letters if letters in ("wxyz", "xyzw") else None  # type: ignore[return-value]
 
@@ -168,11 +168,11 @@ def _named(path: Path, arrays: Mapping[str, NDArray[Any]], reading: Reading) -> 
   rate = next((_rate_of(path, key, arrays[key]) for key in RATES if key in arrays), None)
   names = next((tuple(map(_word_of, np.ravel(arrays[key]))) for key in NAMES if key in arrays), ())
   parts = {part: _root_of(arrays[getattr(layout, part)], part) for part in ("position", "turn", "joints")}
-  return _clip(path, parts, reading, _Said(layout.order, rate, names))
+  return _clip(path, parts, reading, _Metadata(layout.order, rate, names))
 
 
 def _rate_of(path: Path, key: str, values: NDArray[Any]) -> float:
-  """Return the frames per second that an array has, a number or the first of several."""
+  """Return the frames per second in an array: its only or first number."""
   if values.size == 0 or values.dtype.kind not in "fiu":
     raise SettingError(f"{path}: {key} is {np.ravel(values).tolist()}: write a number of frames per second")
   return float(np.ravel(values)[0])
@@ -190,29 +190,29 @@ def _root_of(values: NDArray[Any], part: str) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class _Said:
-  """What a file says of itself."""
+class _Metadata:
+  """Metadata of a file; None or () where it has none."""
 
   order: Order | None
   fps: float | None
   joints: tuple[str, ...]
 
 
-def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said: _Said) -> Clip:
+def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, metadata: _Metadata) -> Clip:
   """Return the clip of a file's numbers, with the robot's joints in its order."""
-  check_said(path, "quaternions", "motion_quaternion", said.order, reading.quaternion)
-  check_said(path, "frames per second", "motion_fps", said.fps, reading.fps)
-  order, fps = said.order or reading.quaternion, reading.fps if said.fps is None else said.fps
+  check_consistent(path, "quaternions", "motion_quaternion", metadata.order, reading.quaternion)
+  check_consistent(path, "frames per second", "motion_fps", metadata.fps, reading.fps)
+  order, fps = metadata.order or reading.quaternion, reading.fps if metadata.fps is None else metadata.fps
   if order is None or fps is None:
-    unsaid = {
+    missing = {
       "the order of its quaternions": order is None and "env.motion_quaternion=xyzw or wxyz",
       "its frames per second": fps is None and "env.motion_fps=30, or what it has",
     }
-    unknown = {what: fix for what, fix in unsaid.items() if fix}
+    unknown = {what: fix for what, fix in missing.items() if fix}
     raise SettingError(f"{path} does not say {' and '.join(unknown)}: add {' and '.join(unknown.values())}")
   check_rate(path, fps)
   _check_shapes(path, parts)
-  joints = _joints(path, parts["joints"].shape[1], reading, said)
+  joints = _joints(path, parts["joints"].shape[1], reading, metadata)
   turn = _unit(path, parts["turn"].astype(np.float64))
   root = turn if order == "wxyz" else np.roll(turn, 1, axis=1)
   clip = Clip(
@@ -227,16 +227,16 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, said:
 
 
 def check_rate(path: Path, fps: float) -> None:
-  """Raise SettingError if no motion has such frames per second."""
+  """Raise SettingError if the frames per second are out of range."""
   if not SLOWEST <= fps <= FASTEST:
     raise SettingError(f"{path}: {fps:g} frames per second: write a number from {SLOWEST} to {FASTEST:,}")
 
 
-def check_said(path: Path, what: str, setting: str, said: Any, given: Any) -> None:
-  """Raise SettingError if a setting and a file say different things; None: it says nothing."""
-  if said is not None and given is not None and said != given:
+def check_consistent(path: Path, what: str, setting: str, found: Any, given: Any) -> None:
+  """Raise SettingError if a setting and the metadata of a file differ; None: it has none."""
+  if found is not None and given is not None and found != given:
     raise SettingError(
-      f"{path} says that its {what} are {said}: leave env.{setting}={given} out; if another file needs it, "
+      f"{path} says that its {what} are {found}: leave env.{setting}={given} out; if another file needs it, "
       f"convert that: gpurobot motion <file> {setting}={given} out=<new>.npz"
     )
 
@@ -256,7 +256,7 @@ def _check_shapes(path: Path, parts: Mapping[str, NDArray[Any]]) -> None:
 
 
 def check_values(path: Path, values: NDArray[Any], part: str = "") -> None:
-  """Raise SettingError if a number of a motion [T, n] is not finite, or beyond any place or angle."""
+  """Raise SettingError if a number of a motion [T, n] is not finite, or larger than FAR."""
   bad = np.argwhere(~(np.abs(values.astype(np.float64)) <= FAR))
   if len(bad):
     frame, column = bad[0]
@@ -265,17 +265,19 @@ def check_values(path: Path, values: NDArray[Any], part: str = "") -> None:
     )
 
 
-def _joints(path: Path, width: int, reading: Reading, said: _Said) -> tuple[str, ...]:
+def _joints(path: Path, width: int, reading: Reading, metadata: _Metadata) -> tuple[str, ...]:
   """Return the names of a file's joint columns; raise SettingError if the robot's are not among them.
 
   A user's names replace the names of a file that are not the robot's, and may not contradict the others.
   """
-  own = {*reading.robot_joints} <= {*said.joints}
-  names = (said.joints if own else ()) or reading.joints or said.joints or reading.robot_joints
-  if own and reading.joints and reading.joints != said.joints:
+  own = {*reading.robot_joints} <= {*metadata.joints}
+  names = (metadata.joints if own else ()) or reading.joints or metadata.joints or reading.robot_joints
+  if own and reading.joints and reading.joints != metadata.joints:
     raise SettingError(f"{path} has the robot's names at its columns: leave env.motion_joints out")
   if len(names) != width:
-    source = {reading.joints: "env.motion_joints names", said.joints: "it names"}.get(names, "the robot has")
+    source = {reading.joints: "env.motion_joints names", metadata.joints: "it names"}.get(
+      names, "the robot has"
+    )
     raise SettingError(
       f"{path} has {width} joints, and {source} {len(names)}: list the file's joints in their order, as "
       "env.motion_joints=[hip,knee,...]"
@@ -293,7 +295,7 @@ def _joints(path: Path, width: int, reading: Reading, said: _Said) -> tuple[str,
 
 
 def _unit(path: Path, turn: Floats) -> Floats:
-  """Return quaternions [T, 4] of norm 1; raise SettingError if one is far from that."""
+  """Return quaternions [T, 4] of norm 1; raise SettingError if a norm is not about 1."""
   norm = np.linalg.norm(turn, axis=1, keepdims=True)
   far = np.flatnonzero(np.abs(norm - 1.0) > UNIT)
   if len(far):

@@ -16,7 +16,7 @@ from tasks.motion.check import check
 from tasks.motion.clip import Clip
 from tasks.motion.generated_clips import make
 from tasks.motion.plan import PLANS
-from tasks.motion.read import ENDINGS, Reading, check_said, read_file
+from tasks.motion.read import ENDINGS, Reading, check_consistent, read_file
 from tasks.motion.walk import steady_walk
 from tasks.shared import robot_file
 
@@ -111,7 +111,7 @@ def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> 
     raise SettingError(f"env.motion={name} is no clip of our own, {hint(name, NAMES)}, and no file")
   if path.suffix.lower() == ".bvh":
     clip = read_bvh(path, robot, model)
-    check_said(path, "frames per second", "motion_fps", round(clip.fps, 2), config.motion_fps)
+    check_consistent(path, "frames per second", "motion_fps", round(clip.fps, 2), config.motion_fps)
     return clip
   order = None if config.motion_quaternion == Quaternion.file else config.motion_quaternion
   return read_file(path, Reading(robot.joints, order, config.motion_fps, tuple(config.motion_joints)))
