@@ -44,8 +44,8 @@ history: $(VENV)/.installed-bench
 
 results: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks > docs/results/bench.txt
-	for task in cartpole ant; do $(BIN)/python -m benchmarks.curves $$task; done
-	$(BIN)/python -m benchmarks.transfer ant
+	for task in cartpole ant; do $(BIN)/python -m benchmarks.learning.curves $$task; done
+	$(BIN)/python -m benchmarks.learning.transfer ant
 	$(BIN)/python -m benchmarks.table
 
 docs: $(VENV)/.installed-docs

@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from benchmarks import history, report
 
 RUNNERS = (
-  "kernel",
-  "camera",
-  "seeing",
-  "cuda",
-  "engine",
-  "training",
-  "iteration",
-  "off_policy",
-  "overlap",
-  "scaling",
-  "memory",
-  "gym_parity",
-  "dm_parity",
+  "physics.kernel_build",
+  "cameras.rendering",
+  "cameras.training",
+  "physics.cuda_build",
+  "physics.speed",
+  "training.ppo",
+  "training.iteration",
+  "training.sac",
+  "training.overlap",
+  "training.scaling",
+  "training.memory_growth",
+  "parity.gym_tasks",
+  "parity.dm_tasks",
 )
 
 

@@ -90,7 +90,7 @@ class TrainingPeer:
 
 
 TRAINING = (
-  TrainingPeer("same_model", "benchmarks.gym_ant:benchmarks/Ant-v0", goal=20),
+  TrainingPeer("same_model", "benchmarks.training.gym_ant:benchmarks/Ant-v0", goal=20),
   TrainingPeer("stock_ant", "Ant-v5", goal=30),
 )
 # Ant with the environments and the network of Isaac Gym. The task itself learns sooner with fewer of both.
@@ -268,56 +268,3 @@ LEVELS = {
   "gym/Humanoid-v5": _return(5000, 20),
 }
 OFF_POLICY = ("sac", "td3")  # algorithms beside PPO; their curves are in folders of their names
-
-
-@dataclass(frozen=True)
-class Ablation:
-  """Ablation: arguments of `gpurobot.sweep`, and the keys with a panel for each value."""
-
-  name: str
-  words: tuple[str, ...]
-  panels: tuple[str, ...] = ()
-
-  def panel(self, setting: str) -> str:
-    """Return the name of the panel of a setting."""
-    return " ".join(word for word in setting.split() if word.partition("=")[0] in self.panels)
-
-  def label(self, setting: str) -> str:
-    """Return the label of a setting within its panel; if it is the only setting, its `ppo.*` arguments."""
-    words = setting.split() or [word for word in self.words if word.startswith("ppo.")]
-    return " ".join(word for word in words if word.partition("=")[0] not in self.panels)
-
-
-SEEDS = "seed=0,1,2"
-# Tasks with usual rewards of different sizes, from 0.01 to 500, and the limits of their trainings.
-REWARDS = (
-  ("cartpole", "max_steps=1e6"),
-  ("ant", "num_envs=2048", "max_steps=2e6"),
-  ("quadcopter", "max_steps=2e6"),
-  ("gym/Hopper-v5", "max_steps=2e6"),
-  ("gym/HumanoidStandup-v5", "max_steps=1e6"),
-  ("cube_lift", "max_steps=2e6"),
-)
-
-
-def _rewards(task: str, *words: str) -> tuple[Ablation, Ablation]:
-  """Return ablations of the reward's transform and scale, and of the task's own settings."""
-  name, given = task.rpartition("/")[2], (f"task={task}", SEEDS, *words)
-  transforms = ("ppo.reward_transform=symlog,scale", "ppo.reward_scale=1,null")
-  return Ablation(f"rewards-{name}", (*given, *transforms)), Ablation(f"own-{name}", given)
-
-
-def _sizes(task: str, reference: int, steps: str) -> Ablation:
-  """Return an ablation over 512 to 4096 environments; the smallest uses the reference minibatch."""
-  words = (
-    "num_envs=512,1024,2048,4096",
-    "ppo.lr_scaling=sqrt,none",
-    "ppo.schedule=constant,adaptive",
-    f"ppo.reference_minibatch={reference}",
-  )
-  name, panels = f"sqrt-{task}", ("ppo.lr_scaling", "ppo.schedule")
-  return Ablation(name, (f"task={task}", *words, SEEDS, f"max_steps={steps}"), panels)
-
-
-SIZES = (_sizes("ant", 4096, "1.5e6"), _sizes("cartpole", 8192, "1e6"))
-ABLATIONS = (*(each for task, *words in REWARDS for each in _rewards(task, *words)), *SIZES)

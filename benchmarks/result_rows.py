@@ -37,7 +37,7 @@ def _curve(what: str, task: str, index: int = 0) -> Row:
   (curve,) = (curve for curve in cases.CURVES if curve.task == task)
   goal = curve.goals[index]
   figures = tuple(f"curve.{task}.{seed}.seconds_to_{goal.level:g}" for seed in curve.seeds)
-  command = f"python -m benchmarks.curves {task}"
+  command = f"python -m benchmarks.learning.curves {task}"
   return Row(
     f"{what} to a mean return of {goal.level:,}, 3 seeds", figures, f"<= {goal.seconds:g} s", command, " s"
   )
@@ -89,28 +89,28 @@ ROWS = (
     "SAC's environment steps beside Stable-Baselines3, HalfCheetah-v5",
     ("off_policy.collected_steps_scalar_ratio",),
     ">= 10 x its steps/s",
-    "python -m benchmarks off_policy",
+    "python -m benchmarks training.sac",
     " x",
   ),
   Row(
     "with two gradient steps of batch 256 for each step of 1,024 environments; in float32",
     ("off_policy.steps_scalar_ratio", "off_policy.steps_scalar_float32_ratio"),
     ">= 10 x its steps/s",
-    "python -m benchmarks off_policy",
+    "python -m benchmarks training.sac",
     " x",
   ),
   Row(
     "SAC's gradient steps, batch 256, the peer's network; in float32",
     ("off_policy.gradient_steps_scalar_ratio", "off_policy.gradient_steps_scalar_float32_ratio"),
     ">= 2 x its steps/s",
-    "python -m benchmarks off_policy",
+    "python -m benchmarks training.sac",
     " x",
   ),
   Row(
     "PPO of quadruped_rough with overlap=true, 2,048 environments",
     ("overlap.quadruped_rough.ratio",),
     ">= 1.25 x the speed without",
-    "python -m benchmarks overlap",
+    "python -m benchmarks training.overlap",
     " x",
   ),
   Row(
@@ -128,7 +128,7 @@ ROWS = (
     "Ant's speed here / in MuJoCo C",
     ("transfer.ant.own.forward_speed", "transfer.ant.mujoco.forward_speed"),
     "within 5 %",
-    "python -m benchmarks.transfer ant",
+    "python -m benchmarks.learning.transfer ant",
     " m/s",
   ),
 )

@@ -7,14 +7,14 @@ import math
 import re
 import statistics
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
-from benchmarks import ablations, cases, curves, report, result_rows
-from benchmarks.camera import KINDS, SCENES, SIZES
-from benchmarks.environments import OWN
+from benchmarks import cases, report, result_rows
+from benchmarks.cameras.rendering import KINDS, SCENES, SIZES
+from benchmarks.cameras.training import PAIRS
+from benchmarks.learning import curves
 from benchmarks.markdown import Figures, grid, markdown, text
-from benchmarks.seeing import PAIRS
+from benchmarks.training.memory_per_env import OWN
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -194,7 +194,7 @@ def pixels(figures: Figures) -> str:
   return grid(figures, "pixels", {"": "million pixels per second of a core", **sizes}, VIEWS)
 
 
-def seeing(figures: Figures) -> str:
+def camera_cost(figures: Figures) -> str:
   """Return the table of environment steps per second of a core with a camera and without."""
   heads = {
     "": "task, what",
@@ -203,34 +203,7 @@ def seeing(figures: Figures) -> str:
     "share": "share",
   }
   rows = {f"{task}.{what}": f"`{task}`, {what}" for what in ("environments", "training") for task in PAIRS}
-  return grid(figures, "seeing", heads, rows)
-
-
-def ablation(case: cases.Ablation, _figures: Figures) -> str:
-  """Return the table of the last and, in brackets, the mean return of each setting, by panel."""
-  found = ablations.summary(ablations.read(case.name))
-  panels, labels = (dict.fromkeys(map(name, found)) for name in (case.panel, case.label))
-  cells = {
-    (case.label(s), case.panel(s)): f"{text(last)} ({text(mean)})" for s, (last, _, _, mean) in found.items()
-  }
-  table = [["", *(panel or "return" for panel in panels)]]
-  table += [[f"`{label}`", *(cells[label, panel] for panel in panels)] for label in labels]
-  return markdown(table)
-
-
-def rewards(_figures: Figures) -> str:
-  """Return the table of the transforms of rewards: last return, its interval and (the mean one), by task."""
-  heads = ["task"]
-  rows = []
-  for task, *_ in cases.REWARDS:
-    name = task.rpartition("/")[2]
-    found = ablations.summary(ablations.read(f"rewards-{name}"))
-    own = ablations.summary(ablations.read(f"own-{name}"))
-    if found and own:
-      heads = ["task", *(setting.replace("ppo.reward_", "") for setting in found), "as the task sets it"]
-      figures = [[text(figure) for figure in each] for each in (*found.values(), *own.values())]
-      rows.append([f"`{task}`", *(f"{last} [{low}, {high}] ({mean})" for last, low, high, mean in figures)])
-  return markdown([heads, *rows])
+  return grid(figures, "camera_cost", heads, rows)
 
 
 BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
@@ -240,11 +213,9 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "environments": ("docs/gpu.md", environments),
   "camera": ("docs/cameras.md", camera),
   "pixels": ("docs/cameras.md", pixels),
-  "seeing": ("docs/cameras.md", seeing),
+  "camera_cost": ("docs/cameras.md", camera_cost),
   "tasks": ("docs/task_results.md", tasks),
   "algorithms": ("docs/off_policy.md", algorithms),
-  "rewards": ("docs/ablations.md", rewards),
-  **{each.name: ("docs/ablations.md", partial(ablation, each)) for each in cases.SIZES},
 }
 
 

@@ -25,8 +25,9 @@ from torch.distributed import run as torchrun
 
 import tasks
 import train
-from benchmarks import cases, survey
+from benchmarks import cases
 from benchmarks.__main__ import RUNNERS
+from benchmarks.parity import survey
 from gpurobot import evaluate, extras, plot, sweep
 from gpurobot.device.distributed import World
 from gpurobot.shell import cli
@@ -242,7 +243,7 @@ STAND_INS: dict[str, Callable[[list[str]], object]] = {
   "torchrun": run_torchrun,
 }
 MODULES: dict[str, Callable[[list[str]], object]] = {
-  "benchmarks.survey": run_survey,
+  "benchmarks.parity.survey": run_survey,
   "gpurobot": run_gpurobot,
   "gpurobot.evaluate": run_evaluation,
   "gpurobot.plot": plot.main,

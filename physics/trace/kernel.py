@@ -33,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class CudaBuild:
-  """How kernels are built for CUDA; `python -m benchmarks.visit part=kernels` compares."""
+  """How kernels are built for CUDA."""
 
   block: int = 32  # threads; larger blocks leave multiprocessors idle at a few thousand environments
   unroll: bool = False  # let the compiler unroll loops: twice the instructions, 65,536 Ants 2 % faster

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-from benchmarks.fused import Compiled
+from benchmarks.training.fused import Compiled
 from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from benchmarks.survey_worker import Worker
+from benchmarks.parity.worker import Worker
 from gpurobot.device import process
 from gpurobot.fusion.build import Builder
 from gpurobot.viewer import offscreen

@@ -6,8 +6,8 @@ import pytest
 
 import physics
 import tasks
-from benchmarks import models
-from benchmarks.cuda import compile_cubin
+from benchmarks.physics import models
+from benchmarks.physics.cuda_build import compile_cubin
 
 EM_CUDA = 190  # ELF's number for NVIDIA's machine code
 

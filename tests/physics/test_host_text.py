@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import physics
-from benchmarks import cases, engine, models
+from benchmarks import cases
+from benchmarks.physics import models, speed
 from physics.parity import NumpySimulation, States, random_states, relative_error
 from physics.parity.compare import SINGLE, Trial
 from physics.parity.reference import perturbed_states
@@ -49,7 +50,7 @@ class Situation(Trial):
   def __init__(self, robot, folder):
     case = next(case for case in cases.PHYSICS if case.robot == robot and case.warm)
     self.sim = physics.Simulation(models.load(robot), ENVS, threads=1)
-    start = engine.situation(dataclasses.replace(case, num_envs=ENVS), self.sim)
+    start = speed.find_situation(dataclasses.replace(case, num_envs=ENVS), self.sim)
     self.sim.ctrl.copy_(start.controls[0])
     names = [field.name for field in dataclasses.fields(States) if hasattr(self.sim, field.name)]
     states = States(**{name: getattr(self.sim, name).double().numpy() for name in names})

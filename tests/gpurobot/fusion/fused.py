@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from benchmarks.fused import Compiled
+from benchmarks.training.fused import Compiled
 from gpurobot.device import tape
 from gpurobot.device.calls import Call, Fused
 from gpurobot.device.graph import WARM_UPS

@@ -5,7 +5,7 @@ import torch
 import warp as wp
 
 import physics
-from benchmarks.cuda import ARCHITECTURE
+from benchmarks.physics.cuda_build import ARCHITECTURE
 from physics.camera import renderer
 from physics.camera.camera import Camera
 from physics.camera.kernels import build_kernels

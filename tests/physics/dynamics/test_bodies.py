@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import models
+from benchmarks.physics import models
 from physics.dynamics.bodies import LONG, bodies, is_long, leaves_first
 from physics.load import load_model
 from physics.parity import NumpySimulation, random_states

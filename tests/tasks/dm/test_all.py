@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import tasks
-from benchmarks import dm_parity
+from benchmarks.parity import dm_tasks
 from physics.host import evaluate
 from tasks.core.errors import TaskError
 from tasks.dm import MISSING, TASKS
@@ -15,7 +15,7 @@ from tests.instances import first, grouped
 from tests.tasks.conftest import FIRST, OF_DM
 from tests.tasks.test_all import step_unreal
 
-dm_parity.let_it_load()
+dm_tasks.let_it_load()
 
 from dm_control import suite  # noqa: E402
 
@@ -23,7 +23,7 @@ ROUNDING = 1e-6  # observations and rewards are float32
 # In the first observation of an episode, dm_control measures forces with actuators switched off.
 FORCES = {"quadruped": {"imu", "force_torque"}, "dog": {"inertial_sensors", "foot_forces", "touch_sensors"}}
 
-each_task = pytest.mark.parametrize("name", first(dm_parity.NAMES, OF_DM.__contains__))
+each_task = pytest.mark.parametrize("name", first(dm_tasks.NAMES, OF_DM.__contains__))
 each_module = pytest.mark.parametrize("module", TASKS)
 
 
@@ -55,7 +55,7 @@ FAST = {
 
 @functools.cache
 def make(name):
-  return dm_parity.make_task(name, 5, in_mujoco=True, starts=16), dm_parity.Suite(name)
+  return dm_tasks.make_task(name, 5, in_mujoco=True, starts=16), dm_tasks.Suite(name)
 
 
 def domain_of(name):
@@ -107,7 +107,7 @@ def test_sizes_names_and_times_are_dm_control_s(name):
 @each_task
 def test_states_of_random_play_lead_where_they_lead_in_dm_control(name):
   task, reference = make(name)
-  assert dm_parity.errors(*dm_parity.visit(task, reference, visits=2)).max() < ROUNDING
+  assert dm_tasks.errors(*dm_tasks.visit(task, reference, visits=2)).max() < ROUNDING
 
 
 @each_task
@@ -115,18 +115,18 @@ def test_states_near_success_earn_what_they_earn_in_dm_control(name):
   task, reference = make(name)
   task.reset()
   succeed(name, task)
-  found, expected = dm_parity.compare(task, reference, torch.zeros(task.num_envs, task.num_actions))
+  found, expected = dm_tasks.compare(task, reference, torch.zeros(task.num_envs, task.num_actions))
   assert expected["reward"].max() > (0.0 if "CMU" in name else 0.1)
-  assert dm_parity.errors(found, expected).max() < ROUNDING
+  assert dm_tasks.errors(found, expected).max() < ROUNDING
 
 
 @pytest.mark.parametrize("name", grouped(OF_DM, FIRST & {*OF_DM}))
 def test_the_engine_takes_the_steps_of_dm_control(name):
   """Forces are small differences of large numbers, and have fewer digits."""
-  task = dm_parity.make_task(name, 8, starts=64)
-  found, expected = dm_parity.visit(task, make(name)[1], visits=2)
+  task = dm_tasks.make_task(name, 8, starts=64)
+  found, expected = dm_tasks.visit(task, make(name)[1], visits=2)
   for block in expected:
-    error = dm_parity.errors({block: found[block]}, {block: expected[block]})
+    error = dm_tasks.errors({block: found[block]}, {block: expected[block]})
     bound = 1e-3 if block in FORCES.get(domain_of(name), set()) else 1e-4
     assert np.median(error) < bound / 10
     assert error.max() < bound
@@ -138,7 +138,7 @@ def test_first_observations_are_dm_control_s(name):
   task.reset()
   for index in range(task.num_envs):
     reference.set_state(task, index)
-    expected = dm_parity.split(task, np.append(reference.start(), 0.0)[None])
+    expected = dm_tasks.split(task, np.append(reference.start(), 0.0)[None])
     for block, values in task.observe()["policy"].items():
       if block not in FORCES.get(domain_of(name), set()):
         np.testing.assert_allclose(values[index].flatten(), expected[block][0], rtol=ROUNDING, atol=ROUNDING)
@@ -148,7 +148,7 @@ def test_first_observations_are_dm_control_s(name):
 def test_episodes_start_as_in_dm_control(module):
   """Every coordinate has dm_control's distribution: mean and spread."""
   name = f"dm/{module}_{[*TASKS[module]][-1]}"
-  task, reference = dm_parity.make_task(name, 100, in_mujoco=True, starts=400), make(name)[1]
+  task, reference = dm_tasks.make_task(name, 100, in_mujoco=True, starts=400), make(name)[1]
   ours, theirs = [], []
   for _ in range(10):
     task.reset()

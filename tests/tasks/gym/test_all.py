@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from benchmarks import gym_parity
-from benchmarks.gym_parity import ALLOWED, NAMES, NUM_ENVS, VISITS
+from benchmarks.parity import gym_tasks
+from benchmarks.parity.gym_tasks import ALLOWED, NAMES, NUM_ENVS, VISITS
 from physics.parity import relative_error
 from physics.parity.compare import SINGLE
 from tests.instances import grouped
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the file asks for the PGS solver
 
 @functools.cache
 def make(name):
-  return gym_parity.make_task(name), gym_parity.make_env(name)
+  return gym_tasks.make_task(name), gym_tasks.make_env(name)
 
 
 def short(name):
@@ -49,29 +49,29 @@ def test_sizes_and_times_are_gymnasium_s(name):
 @each_task
 def test_a_thousand_states_lead_where_they_lead_in_gymnasium(name):
   task, env = make(name)
-  states, found = gym_parity.visit(task)
+  states, found = gym_tasks.visit(task)
   assert (task.sim.contact_count.sum() > 0) == (short(name) in TOUCHING)
   assert len(states) == NUM_ENVS * VISITS == 1000
-  expected = gym_parity.ask(task, env, gym_parity.newton(env.model), states)
+  expected = gym_tasks.ask(task, env, gym_tasks.newton(env.model), states)
   assert (found.terminated == expected.terminated).all()
-  error = gym_parity.error(found, expected)
+  error = gym_tasks.error(found, expected)
   assert np.median(error) < 2e-5
   (hard,) = np.nonzero(error > ALLOWED)
   assert len(hard) <= HARDEST
   if len(hard):
-    assert (error[hard] < SINGLE.rounding * gym_parity.rounding(task, env, states[hard])).all()
+    assert (error[hard] < SINGLE.rounding * gym_tasks.rounding(task, env, states[hard])).all()
 
 
 @each_task
 def test_most_whole_episodes_stay_close(name, actions, monkeypatch):
   """Not all do: a light foot that lands a moment earlier is soon elsewhere."""
   task, env = make(name)
-  monkeypatch.setattr(env, "model", gym_parity.newton(env.model))
+  monkeypatch.setattr(env, "model", gym_tasks.newton(env.model))
   start = task.reset()["policy"].double().numpy()
   qpos, qvel = (view.double().numpy().copy() for view in (task.sim.qpos, task.sim.qvel))
   draws = actions(task, CLOSE)
   steps = [task.step(action) for action in draws]
-  shown, controls = [gym_parity.seen(step) for step in steps], gym_parity.controls(task, draws)
+  shown, controls = [gym_tasks.seen(step) for step in steps], gym_tasks.controls(task, draws)
   worst = []
   for index in range(EPISODES):
     env.reset()
@@ -80,7 +80,7 @@ def test_most_whole_episodes_stay_close(name, actions, monkeypatch):
     for time in range(CLOSE):
       obs, reward, ended, *_ = env.step(controls[time, index])
       found, expected = (
-        gym_parity.split(task, row) for row in (shown[time][[index]], np.array([[*obs, reward]]))
+        gym_tasks.split(task, row) for row in (shown[time][[index]], np.array([[*obs, reward]]))
       )
       errors += [relative_error(found[block], expected[block]) for block in expected]
       assert ended == steps[time]["terminated"][index]

@@ -1,0 +1,1 @@
+"""Learning curves, and the policies that they train."""

@@ -1,0 +1,1 @@
+"""Pictures of the documentation: tasks, and the viewer in a browser."""

@@ -1,0 +1,1 @@
+"""Trainings that are killed and resumed, compared bit by bit with uninterrupted ones."""
