@@ -42,7 +42,7 @@ ROBOTS = {
 }
 # goals for the kernel build time [s], by robot
 KERNELS = {"ant": 10, "humanoid": 15, "hand": 30, "chain": 30, "capsules": 30}
-MEMORY = {"humanoid_heap": 16384}  # goals for the memory per environment [bytes], by case
+HUMANOID_BYTES = 16384  # goal for the memory of an environment of Humanoid
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.settings.config import ConfigError, Switch, defaults, option, to_dict
 from gpurobot.shell import cli
-from physics.parity import MujocoSimulation
+from physics.engines import MujocoSimulation
 from physics.trace.kernel import kernel_cache
 
 PACKAGES = ("gpurobot", "torch", "warp-lang", "mujoco-core", "tensordict", "gymnasium", "numpy")

@@ -24,7 +24,7 @@ from gpurobot.run.divergence_dumps import FOLDER
 from gpurobot.settings.config import CHANGED, ConfigError, assign, code_keys, defaults, leaves, option, pairs
 from gpurobot.shell import cli
 from physics import Model, identity
-from physics.parity import MujocoSimulation
+from physics.engines import MujocoSimulation
 from tasks.base import DIVERGED, Task
 
 PROGRAM = "python -m gpurobot.replay"

@@ -83,7 +83,7 @@ IMPORTS = {
   r"physics/robot/.*": {"mujoco", "numpy", "physics"},
   r"physics/mesh_files\.py": {"trimesh"},
   r"physics/urdf_text\.py": {"physics", "xacro"},
-  r"physics/parity/.*": {"mujoco", "numpy", "physics", "torch"},
+  r"physics/(engines|parity)/.*": {"mujoco", "numpy", "physics", "torch"},
   r"physics/(simulation|trace/launcher|ray/raycaster|camera/(camera|renderer))\.py": {
     "numpy",
     "physics",

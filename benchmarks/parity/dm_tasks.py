@@ -12,17 +12,16 @@ import numpy as np
 import torch
 
 import tasks
-from benchmarks.parity.gym_tasks import ALLOWED, Floats, controls, seen, split
+from benchmarks.parity.gym_tasks import ALLOWED, Blocks, Floats, controls, errors, flat_results, split
 from benchmarks.report import line
 from gpurobot.learn.random import Random
-from physics.parity import MujocoSimulation
+from physics.engines import MujocoSimulation
 from tasks import base
 from tasks.dm import TASKS
 
 NAMES = tuple(f"dm/{domain}_{task}" for domain, parts in TASKS.items() for task in parts)
-Blocks = dict[str, Floats]  # of the observation, and the reward, by name [num_states, width]
 STARTS = 64  # start states, where they are drawn in advance
-NUM_ENVS, VISITS, BETWEEN = 10, 10, 10  # environments, states per environment, control steps between states
+NUM_ENVS, ROUNDS, BETWEEN = 10, 10, 10  # environments, states per environment, control steps between states
 
 
 def make_task(
@@ -98,7 +97,7 @@ def flat(observation: dict[str, Any]) -> Floats:
   return np.concatenate([np.ravel(values) for values in observation.values()])
 
 
-def let_it_load() -> None:
+def drop_missing_arrays() -> None:
   """Remove arrays that the installed version of MuJoCo lacks from dm_control's index of them."""
   from dm_control.mujoco.wrapper.mjbindings import sizes  # noqa: PLC0415 (of the extra `dm`)
 
@@ -108,11 +107,11 @@ def let_it_load() -> None:
       del known[name]
 
 
-def visit(task: base.Task, suite: Suite, visits: int = VISITS) -> tuple[Blocks, Blocks]:
+def collect(task: base.Task, suite: Suite, rounds: int = ROUNDS) -> tuple[Blocks, Blocks]:
   """Take random actions; return the results of one step from visited states, here and in dm_control."""
   task.reset()
   generator, found = torch.Generator().manual_seed(0), list[tuple[Blocks, Blocks]]()
-  for _ in range(visits):
+  for _ in range(rounds):
     actions = 2 * torch.rand(BETWEEN + 1, task.num_envs, task.num_actions, generator=generator) - 1
     for action in actions[:-1]:
       task.step(action)
@@ -128,7 +127,7 @@ def compare(task: base.Task, suite: Suite, actions: torch.Tensor) -> tuple[Block
   for index in range(task.num_envs):
     suite.set_state(task, index)
     theirs.append(suite.step(ctrl[index]))
-  return split(task, seen(task.step(actions))), split(task, np.array(theirs))
+  return split(task, flat_results(task.step(actions))), split(task, np.array(theirs))
 
 
 def _joined(parts: Sequence[Blocks]) -> Blocks:
@@ -141,24 +140,13 @@ def applied(task: base.Task, actions: torch.Tensor) -> Floats:
   return actions.double().numpy() if unlimited else controls(task, actions)
 
 
-def errors(found: Blocks, expected: Blocks) -> Floats:
-  """Return the largest error per state [num_states], relative to the larger of 1 and the number."""
-  return np.max(
-    [
-      (np.abs(found[name] - values) / np.maximum(1.0, np.abs(values))).max(axis=1)
-      for name, values in expected.items()
-    ],
-    axis=0,
-  )
-
-
 def run() -> None:
   """Print the errors of each task: in our engine, and of the task alone, with states from MuJoCo C."""
-  let_it_load()
+  drop_missing_arrays()
   for name in NAMES:
     suite = Suite(name)
     for engine, in_mujoco in (("mujoco", True), ("own", False)):
-      error = errors(*visit(make_task(name, in_mujoco=in_mujoco), suite))
+      error = errors(*collect(make_task(name, in_mujoco=in_mujoco), suite))
       line(f"{name}.{engine}.median", float(np.median(error)))
       line(f"{name}.{engine}.largest", float(error.max()))
     line(f"{name}.own.over_{ALLOWED:g}", int((error > ALLOWED).sum()))

@@ -28,18 +28,19 @@ from physics.parity.reference import perturbed, perturbed_states
 from tasks import base
 
 Floats = NDArray[np.float64]
+Blocks = dict[str, Floats]  # of the observation, and the reward, by name [num_states, width]
 NEWTON = mujoco.mjtSolver.mjSOL_NEWTON
 NAMES = tuple(name for name in tasks.available() if name.startswith("gym/"))
-NUM_ENVS, VISITS, BETWEEN = 50, 20, 5  # environments, states per environment, control steps between states
+NUM_ENVS, ROUNDS, BETWEEN = 50, 20, 5  # environments, states per environment, control steps between states
 ALLOWED = 1e-4  # error relative to the larger of 1 and the number itself
 DRAWS = 16  # random perturbations that estimate the effect of rounding: 8 missed it in one state of Humanoid
 
 
 @dataclasses.dataclass(frozen=True)
-class Answers:
+class Results:
   """Results of one step from each of several states."""
 
-  blocks: dict[str, Floats]  # observation blocks and the reward by name [num_states, width]
+  blocks: Blocks
   terminated: NDArray[np.bool_]  # [num_states]
 
 
@@ -69,12 +70,12 @@ def controls(task: base.Task, actions: torch.Tensor) -> Floats:
   return ((low + high) / 2 + (high - low) / 2 * actions.numpy()).astype(np.float64)
 
 
-def visit(task: base.Task) -> tuple[States, Answers]:
+def collect(task: base.Task) -> tuple[States, Results]:
   """Take random actions from resets on; return visited states and the results of the task from each."""
   task.reset()
   generator = torch.Generator().manual_seed(0)
-  states, answers = [], []
-  for _ in range(VISITS):
+  states, results = [], []
+  for _ in range(ROUNDS):
     actions = 2 * torch.rand(BETWEEN + 1, task.num_envs, task.num_actions, generator=generator) - 1
     for action in actions[:-1]:
       task.step(action)
@@ -82,25 +83,25 @@ def visit(task: base.Task) -> tuple[States, Answers]:
     state = {name: getattr(task.sim, name).double().numpy() for name in ("qpos", "qvel", "qacc_warmstart")}
     states.append({**state, "ctrl": controls(task, actions[-1])})
     step = task.step(actions[-1])
-    answers.append((seen(step), step["terminated"].numpy()))
-  shown, terminated = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+    results.append((flat_results(step), step["terminated"].numpy()))
+  shown, terminated = (np.concatenate(parts) for parts in zip(*results, strict=True))
   collected = States(**{name: np.concatenate([state[name] for state in states]) for name in states[0]})
-  return collected, Answers(split(task, shown), terminated)
+  return collected, Results(split(task, shown), terminated)
 
 
-def seen(step: TensorDict) -> Floats:
+def flat_results(step: TensorDict) -> Floats:
   """Return the observation and the reward of a step, concatenated [num_envs, width]."""
   return torch.cat([step["final_obs", "policy"], step["reward"].unsqueeze(1)], dim=1).double().numpy()
 
 
-def split(task: base.Task, shown: Floats) -> dict[str, Floats]:
+def split(task: base.Task, shown: Floats) -> Blocks:
   """Return the blocks [num_states, n] by name, from concatenated numbers [num_states, width]."""
   widths = {**task.observations.widths["policy"], "reward": 1}
   parts = np.split(shown, np.cumsum([*widths.values()])[:-1], axis=1)
   return dict(zip(widths, parts, strict=True))
 
 
-def ask(task: base.Task, env: Any, model: mujoco.MjModel, states: States) -> Answers:
+def step_gymnasium(task: base.Task, env: Any, model: mujoco.MjModel, states: States) -> Results:
   """Return the results of Gymnasium's environment, with `model` in place of its own, from the states."""
   own, env.model = env.model, model
   shown, terminated = [], []
@@ -111,25 +112,27 @@ def ask(task: base.Task, env: Any, model: mujoco.MjModel, states: States) -> Ans
     shown.append([*obs, reward])
     terminated.append(ended)
   env.model = own
-  return Answers(split(task, np.array(shown)), np.array(terminated))
+  return Results(split(task, np.array(shown)), np.array(terminated))
 
 
-def error(found: Answers, expected: Answers) -> Floats:
+def errors(found: Blocks, expected: Blocks) -> Floats:
   """Return the largest error per state [num_states], relative to the larger of 1 and the number."""
-  errors = [
-    (np.abs(found.blocks[name] - values) / np.maximum(1.0, np.abs(values))).max(axis=1)
-    for name, values in expected.blocks.items()
+  relative = [
+    (np.abs(found[name] - values) / np.maximum(1.0, np.abs(values))).max(axis=1)
+    for name, values in expected.items()
   ]
-  return np.max(errors, axis=0)
+  return np.max(relative, axis=0)
 
 
 def rounding(task: base.Task, env: Any, states: States) -> Floats:
   """Return the change of Gymnasium's results [num_states] by float32 rounding in every time step."""
   random, model = np.random.default_rng(0), newton(env.model)
-  expected = ask(task, env, model, states)
+  expected = step_gymnasium(task, env, model, states)
   with rounded_steps(task, env, random):
-    moved = [ask(task, env, model, perturbed_states(task.model, states, random)) for _ in range(DRAWS)]
-  return np.max([error(found, expected) for found in moved], axis=0)
+    moved = [
+      step_gymnasium(task, env, model, perturbed_states(task.model, states, random)) for _ in range(DRAWS)
+    ]
+  return np.max([errors(found.blocks, expected.blocks) for found in moved], axis=0)
 
 
 @contextlib.contextmanager
@@ -155,11 +158,11 @@ def run() -> None:
   """Print errors of each task, the gap to the solver of its file, and errors relative to rounding."""
   for name in NAMES:
     task, env = make_task(name), make_env(name)
-    states, found = visit(task)
-    expected = ask(task, env, newton(env.model), states)
-    figures = {"error": error(found, expected)}
+    states, found = collect(task)
+    expected = step_gymnasium(task, env, newton(env.model), states)
+    figures = {"error": errors(found.blocks, expected.blocks)}
     if env.model.opt.solver != NEWTON:
-      figures["solver_gap"] = error(ask(task, env, env.model, states), expected)
+      figures["solver_gap"] = errors(step_gymnasium(task, env, env.model, states).blocks, expected.blocks)
     for figure, values in figures.items():
       line(f"{name}.{figure}.median", float(np.median(values)))
       line(f"{name}.{figure}.largest", float(values.max()))

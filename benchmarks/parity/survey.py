@@ -68,7 +68,7 @@ def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator
   """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
   seen = set()
   files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
-  identified = workers.map(lambda worker, file: _identify(worker, folder, file.as_posix(), record), files)
+  identified = workers.map(lambda worker, file: _identify(worker, folder / file), files)
   for file, model in zip(files, identified, strict=True):
     if not model:
       record.skipped.append(file.as_posix())
@@ -128,19 +128,12 @@ def _variant(path: Path, variant: str) -> mujoco.MjSpec:
   return read_urdf(path, floating=variant == "floating", self_collision=variant != "apart")
 
 
-def _identify(worker: Worker, folder: Path, file: str, record: Record) -> str:
-  """Return the fingerprint of a file, from the index unless the file has changed."""
-  stat = (folder / file).stat()
-  stamp = f"{stat.st_mtime_ns} {stat.st_size}"
-  known = record.fingerprint(file, stamp)
-  if known is not None:
-    return known
+def _identify(worker: Worker, path: Path) -> str:
+  """Return the fingerprint of a file, empty if MuJoCo itself does not compile it."""
   try:
-    model = str(worker.run(fingerprint, folder / file))
+    return str(worker.run(fingerprint, path))
   except UnfinishedError:
-    model = ""  # MuJoCo itself does not compile it
-  record.index(file, stamp, model)
-  return model
+    return ""
 
 
 def _look(worker: Worker, folder: Path, row: Row, record: Record) -> Row:

@@ -12,7 +12,7 @@ from pathlib import Path
 from physics.parity.verdict import AGREES, DIFFERS, FLOAT32, FLOAT64, PRECISIONS
 
 VARIANTS = ("apart", "floating")  # of a URDF: without collisions among its links, or with a floating base
-FILES, SOURCES, INDEX = "robot_files.csv", "robots.csv", "index.csv"
+FILES, SOURCES = "robot_files.csv", "robots.csv"
 OUTCOMES = ("agree", "open", "differ", "not done")
 LOADING = "loading: "  # begins the verdict on a model that did not load, though nothing refused it
 
@@ -60,7 +60,7 @@ class ForeignRecord(ValueError):
 class Record:
   """The rows of a survey by file, written to a folder, if one is given, whenever one of them is new.
 
-  An index of all files, parts and copies too, saves compiling them again. Threads may share a record.
+  Threads may share a record.
   """
 
   def __init__(self, folder: Path | None = None) -> None:
@@ -74,10 +74,6 @@ class Record:
         if rows.fieldnames != [field.name for field in dataclasses.fields(Row)]:
           raise ForeignRecord(f"{folder / FILES} is not of a survey: name another folder")
         self._rows = {row["file"]: Row(**row) for row in rows}
-    self._index: dict[tuple[str, str], str] = {}
-    if folder and (folder / INDEX).exists():
-      with (folder / INDEX).open(newline="") as file:
-        self._index = {(path, stamp): model for path, stamp, model in csv.reader(file)}
 
   def __iter__(self) -> Iterator[Row]:
     """Yield the rows in the order of their files."""
@@ -87,19 +83,6 @@ class Record:
     """Return the row of a file, if it still is the same model."""
     row = self._rows.get(file)
     return row if row and row.model == model else None
-
-  def fingerprint(self, file: str, stamp: str) -> str | None:
-    """Return the fingerprint of a file with this stamp; None if it is not in the index."""
-    return self._index.get((file, stamp))
-
-  def index(self, file: str, stamp: str, fingerprint: str) -> None:
-    """Add a file to the index; the fingerprint of one that is no model is empty."""
-    with self._lock:
-      self._index[file, stamp] = fingerprint
-      if self.folder:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / INDEX).open("a", newline="") as index:
-          csv.writer(index, lineterminator="\n").writerow([file, stamp, fingerprint])
 
   def keep(self, files: Iterable[str]) -> None:
     """Forget all other files: they are gone, or are copies of these."""

@@ -1,1 +1,1 @@
-"""Physics beside MuJoCo C and UniLab's engines; kernels that are built, for a CPU and for a GPU."""
+"""Physics beside MuJoCo C, mujoco_warp and UniLab's engines; the kernels of a CPU and a GPU."""

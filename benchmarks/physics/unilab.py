@@ -1,21 +1,17 @@
 """UniLab's engines beside ours: the physics of a robot with a floating base, with equal threads.
 
-`python -m benchmarks.physics.unilab python=<interpreter> scene=<MJCF file> timestep=0.01` measures all
-engines in turns. UniLab (Jia et al. 2026, arXiv 2605.30313) simulates on a CPU too, by MuJoCoUni, which
-batches MuJoCo C, or by MotrixSim. The interpreter is from an environment with `pip install mujoco-uni-runtime
-motrixsim-core`.
+`python -m benchmarks.physics.unilab python=<interpreter> scene=<MJCF file> timestep=0.01` prints substeps per
+second of a core: by processor time, which depends little on other programs. UniLab (Jia et al. 2026, arXiv
+2605.30313) simulates on a CPU too, by MuJoCoUni, which batches MuJoCo C, or by MotrixSim. The interpreter is
+from an environment with `pip install mujoco-uni-runtime motrixsim-core`.
 """
 
-import contextlib
 import dataclasses
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import mujoco
 import numpy as np
@@ -24,8 +20,8 @@ import torch
 import physics
 from benchmarks import cases
 from benchmarks.physics import speed
-from benchmarks.report import line
-from gpurobot.settings.config import assign, leaves, option, pairs
+from benchmarks.report import line, start
+from gpurobot.settings.config import ConfigError, assign, leaves, option, pairs
 
 PEER = Path(__file__).with_name("unilab_peer.py")
 PEERS = ("mujoco_uni", "motrix")
@@ -42,95 +38,54 @@ class Settings:
   num_envs: int = option(1024, "number of environments", low=1)
   spread: float = option(0.15, "largest control offset from home, as a fraction of half the range", low=0)
   warm: int = option(20, "control steps before the timed situation", low=0)
-  repetitions: int = option(7, "measurements of each engine, in turns; the median counts", low=1)
+  repetitions: int = option(7, "measurements of each engine; the median counts", low=1)
 
 
-class Seconds(NamedTuple):
-  """Duration of a run."""
-
-  clock: float
-  processor: float  # of all threads
-
-
-def own_run(sim: physics.Simulation, start: speed.Situation) -> Callable[[], Seconds]:
-  """Return a function that measures a run of this engine."""
-
-  def measure() -> Seconds:
-    sim.set_state(start.state)
-    clock, processor = time.perf_counter(), time.process_time()
-    for ctrl in start.controls:
+def own_seconds(sim: physics.Simulation, situation: speed.Situation, repetitions: int) -> list[float]:
+  """Run a situation in this engine; return the processor time of each run [s]."""
+  found = []
+  for _ in range(repetitions + 1):  # the first run is slower
+    sim.set_state(situation.state)
+    begin = time.process_time()
+    for ctrl in situation.controls:
       sim.ctrl.copy_(ctrl)
       sim.step(cases.SUBSTEPS)
-    return Seconds(time.perf_counter() - clock, time.process_time() - processor)
+    found.append(time.process_time() - begin)
+  return found[1:]
 
-  return measure
 
-
-@contextlib.contextmanager
-def peer_run(name: str, settings: Settings, file: Path) -> Iterator[Callable[[], Seconds]]:
-  """Start one of UniLab's engines; yield a function that measures its run of the situation in a file."""
+def peer_seconds(name: str, settings: Settings, file: Path) -> list[float]:
+  """Run the situation in a file in one of UniLab's engines; return the processor time of each run [s]."""
   words = [settings.python, str(PEER), name, settings.scene, str(settings.threads), str(file)]
-  with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-    assert process.stdin
-    assert process.stdout
-    requests, answers = process.stdin, process.stdout
-
-    def measure() -> Seconds:
-      with contextlib.suppress(BrokenPipeError):  # it has ended, and so have its answers
-        print(file=requests, flush=True)
-      for answer in answers:
-        if answer.startswith("seconds "):  # the engine may print, too
-          return Seconds(*map(float, answer.split()[1:]))
-      sys.exit(f"{name} has ended")
-
-    yield measure
-    with contextlib.suppress(BrokenPipeError):
-      requests.close()
+  done = subprocess.run(
+    [*words, str(settings.repetitions + 1)], stdout=subprocess.PIPE, text=True, check=True
+  )
+  rows = [row.split() for row in done.stdout.splitlines()]  # the engine may print, too
+  return [float(words[1]) for words in rows if words[:1] == ["seconds"]][1:]
 
 
 def compare(settings: Settings) -> None:
-  """Print the speeds [substeps/s] of all engines in one situation, and the ratios of ours to theirs.
-
-  Ratios by the processor's time do not depend on other programs.
-  """
+  """Print the speeds [substeps/s] of all engines in one situation, and the ratios of ours to theirs."""
   spec = mujoco.MjSpec.from_file(settings.scene)
   spec.option.timestep = settings.timestep
-  model = physics.load_model(spec)
+  name = Path(settings.scene).parent.name
   case = cases.PhysicsCase(
-    name=Path(settings.scene).parent.name,
-    robot=settings.scene,
-    warm=settings.warm,
-    goal=1,
-    spread=settings.spread,
-    num_envs=settings.num_envs,
+    name, settings.scene, settings.warm, 1, spread=settings.spread, num_envs=settings.num_envs
   )
-  sim = physics.Simulation(model, case.num_envs, threads=settings.threads)
-  start = speed.find_situation(case, sim)
-  with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as peers:
+  sim = physics.Simulation(physics.load_model(spec), case.num_envs, threads=settings.threads)
+  situation = speed.find_situation(case, sim)
+  with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "situation.npz"
-    np.savez(
-      file,
-      qpos=start.qpos,
-      qvel=start.qvel,
-      controls=start.controls.double().numpy(),
-      timestep=settings.timestep,
-      substeps=cases.SUBSTEPS,
-    )
-    runs = {"gpurobot": own_run(sim, start)}
-    runs |= {name: peers.enter_context(peer_run(name, settings, file)) for name in PEERS}
-    for measure in runs.values():
-      measure()  # the first run is slower
-    rounds = [{name: run() for name, run in runs.items()} for _ in range(settings.repetitions)]
-  title = f"unilab.{case.name}.threads{settings.threads}"
-  substeps = case.num_envs * case.steps * cases.SUBSTEPS
-  for unit in Seconds._fields:
-    seconds = {name: [getattr(each[name], unit) for each in rounds] for name in runs}
-    for name in runs:
-      line(f"{title}.{name}.by_{unit}", substeps / statistics.median(seconds[name]))
-    for name in PEERS:
-      ratios = [theirs / ours for theirs, ours in zip(seconds[name], seconds["gpurobot"], strict=True)]
-      line(f"{title}.{name}.ratio_by_{unit}", statistics.median(ratios))
-  for what, value in speed.check(sim, start).items():
+    arrays = {"qpos": situation.qpos, "qvel": situation.qvel, "controls": situation.controls.double().numpy()}
+    np.savez(file, timestep=settings.timestep, substeps=cases.SUBSTEPS, **arrays)
+    seconds = {each: statistics.median(peer_seconds(each, settings, file)) for each in PEERS}
+  own = statistics.median(own_seconds(sim, situation, settings.repetitions))
+  title, substeps = f"unilab.{name}.threads{settings.threads}", case.num_envs * case.steps * cases.SUBSTEPS
+  line(f"{title}.gpurobot", substeps / own)
+  for each, theirs in seconds.items():
+    line(f"{title}.{each}", substeps / theirs)
+    line(f"{title}.{each}.ratio", theirs / own)
+  for what, value in speed.check(sim, situation).items():
     line(f"{title}.{what}", value)
 
 
@@ -139,10 +94,10 @@ def run(words: list[str]) -> None:
   settings = assign(Settings(), pairs(words, leaves(Settings())))
   for key, meaning in (("scene", "an MJCF file"), ("python", "the interpreter with UniLab's engines")):
     if not Path(getattr(settings, key)).is_file():
-      sys.exit(f"{key}={getattr(settings, key)}: write {meaning}")
+      raise ConfigError(f"{key}={getattr(settings, key)}: write {meaning}")
   torch.set_num_threads(1)  # its idle threads would spin on the core of the engine's second thread
   compare(settings)
 
 
 if __name__ == "__main__":
-  run(sys.argv[1:])
+  start(run)

@@ -1,9 +1,8 @@
-"""One of UniLab's engines in a process of its own: `python unilab_peer.py <engine> <scene> <threads> <file>`.
+"""One of UniLab's engines in its own process: unilab_peer.py <engine> <scene> <threads> <file> <runs>.
 
 The file has a situation: qpos and qvel [num_envs, n], controls [steps, num_envs, nu], the timestep [s] and
-the substeps of a control step. For each line of standard input the engine runs it from its start, and prints
-the wall and processor seconds. This file imports nothing of the project, because the engines
-need another MuJoCo than ours.
+the substeps of a control step. The engine runs it from its start, and prints the processor seconds of each
+run. This file imports nothing of the project, because the engines need another MuJoCo than ours.
 """
 
 import importlib
@@ -58,16 +57,15 @@ def motrix(scene: str, threads: int, given: dict[str, Any]) -> Iterator[Run]:
     yield run
 
 
-def main(engine: str, scene: str, threads: str, file: str) -> None:
-  """Run the situation in the file once for each line of standard input."""
+def main(engine: str, scene: str, threads: str, file: str, count: str) -> None:
+  """Run the situation in the file."""
   with np.load(file) as arrays:
-    given = dict(arrays)
-  runs = {"mujoco_uni": mujoco_uni, "motrix": motrix}[engine](scene, int(threads), given)
-  for _ in sys.stdin:
+    runs = {"mujoco_uni": mujoco_uni, "motrix": motrix}[engine](scene, int(threads), dict(arrays))
+  for _ in range(int(count)):
     run = next(runs)
-    clock, processor = time.perf_counter(), time.process_time()
+    begin = time.process_time()
     run()
-    print("seconds", time.perf_counter() - clock, time.process_time() - processor, flush=True)
+    print("seconds", time.process_time() - begin, flush=True)
 
 
 if __name__ == "__main__":

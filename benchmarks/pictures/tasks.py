@@ -19,7 +19,7 @@ from gpurobot.run.policy_images import pictures
 from gpurobot.settings.config import assign, leaves, pairs
 from gpurobot.viewer.offscreen import Camera, ShownImages
 from gpurobot.viewer.player import Player
-from physics.parity import MujocoSimulation
+from physics.engines import MujocoSimulation
 from tasks.base import Task
 
 PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"

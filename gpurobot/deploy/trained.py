@@ -36,7 +36,7 @@ from gpurobot.settings.config import (
   to_dict,
 )
 from gpurobot.shell import cli
-from physics.parity import MujocoSimulation
+from physics.engines import MujocoSimulation
 from tasks.base import Task
 
 

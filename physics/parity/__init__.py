@@ -4,7 +4,7 @@
 are float32 numbers, so all engines start from the same ones.
 """
 
-from physics.parity.engines import MujocoSimulation, NumpySimulation, full_mass_matrix
+from physics.engines import MujocoSimulation, NumpySimulation
 from physics.parity.reference import (
   PipelineResults,
   converging,
@@ -20,7 +20,6 @@ __all__ = [
   "PipelineResults",
   "States",
   "converging",
-  "full_mass_matrix",
   "one_ulp_effect",
   "random_states",
   "recorded_states",

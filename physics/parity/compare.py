@@ -19,7 +19,6 @@ from physics.collision.geometry import HFIELD
 from physics.collision.narrow import is_searched
 from physics.constraint.constraint import has_adhesion
 from physics.model.model import Bools, Floats, Ints, Model
-from physics.parity.conditioning import SOLVED, acceleration_rounding
 from physics.parity.contacts import (
   contact_errors,
   marginal,
@@ -73,7 +72,6 @@ class Tolerances:
   position: float  # of contacts [m]
   rounding: float  # times the change that one unit in the last place makes in MuJoCo C
   searched: float  # accelerations and constraint forces where contacts are searched, or noslip is used
-  solving: float = 0.0  # times the worst effect of rounding on accelerations, see `conditioning`
 
 
 DOUBLE = Tolerances(np.float64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, 1e-9, rounding=30.0, searched=1e-3)
@@ -137,6 +135,10 @@ class Trial:
         effect = merged(effect, own, given)
       self._rounding[dtype] = effect
     return self._rounding[dtype]
+
+  def rounding_bound(self, name: str, tolerances: Tolerances) -> Floats:
+    """Return the error [num_states] of a quantity that rounding can explain."""
+    return tolerances.rounding * np.asarray(getattr(self.rounding(tolerances), name))
 
   @cached_property
   def expected_contacts(self) -> list[Floats]:
@@ -366,10 +368,7 @@ class Trial:
     finding = Finding(quantity or name, error, np.full(len(error), least), typical)
     if finding.at(compared).holds:
       return finding.at(compared)  # the effect of rounding takes long to compute
-    rounding = tolerances.rounding * getattr(self.rounding(tolerances), name)
-    if tolerances.solving and name in SOLVED:
-      worst = acceleration_rounding(converging(self.model.mj), self.states, tolerances.dtype)
-      rounding = np.maximum(rounding, tolerances.solving * worst[name])
+    rounding = self.rounding_bound(name, tolerances)
     if sweeps and is_constrained:
       rounding = np.maximum(rounding, SWEEPING * getattr(self.sweeping, name))
     if self.mujoco_searches and is_constrained:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from physics.engines import MujocoSimulation
 from physics.model.model import Bools, Floats, Model
 from physics.parity.compare import SINGLE, Find, Trial, searches
-from physics.parity.engines import MujocoSimulation
 from physics.parity.finding import Finding
 from physics.parity.reference import converging, perturbed, perturbed_states, relative_error
 from physics.parity.states import HOLD, States, random_controls, random_states

@@ -11,8 +11,8 @@ from mujoco import mjtDisableBit, mjtJacobian
 
 from physics.dynamics.kinematics import BALL, FREE
 from physics.dynamics.tendon import passes_through, side_site
+from physics.engines.mujoco_engine import read_field
 from physics.model.model import Bools, Floats, Model
-from physics.parity.engines import read_field
 from physics.parity.given_contacts import MEASURES, GivenContacts
 from physics.parity.states import States
 from physics.support import geoms_on_path

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from physics.engines import NumpySimulation
 from physics.model.model import Model
 from physics.parity.compare import (
   DOUBLE,
@@ -17,7 +18,6 @@ from physics.parity.compare import (
   Trial,
   outputs,
 )
-from physics.parity.engines import NumpySimulation
 from physics.parity.finding import Finding
 from physics.parity.kernel_search import KernelSearch
 from physics.parity.open_loop import ROLLOUT, rollout

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import mujoco
 import numpy as np
 
+from physics.engines.mujoco_engine import read_field
 from physics.model.model import Floats, Model
 from physics.parity import NumpySimulation
-from physics.parity.engines import read_field
 from physics.parity.reference import converging
 from physics.parity.states import States
 

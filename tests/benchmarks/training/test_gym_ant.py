@@ -6,7 +6,7 @@ import torch
 from benchmarks.training import gym_ant
 from gpurobot.learn.random import Random
 from physics import load_model
-from physics.parity import MujocoSimulation
+from physics.engines import MujocoSimulation
 from tasks import ant
 
 

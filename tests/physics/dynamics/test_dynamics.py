@@ -14,8 +14,9 @@ from physics.dynamics.dynamics import (
   project,
 )
 from physics.dynamics.kinematics import poses, propagate, velocities
+from physics.engines.mujoco_engine import full_mass_matrix
 from physics.load import load_model
-from physics.parity import NumpySimulation, full_mass_matrix, random_states
+from physics.parity import NumpySimulation, random_states
 from tests.physics.conftest import load
 from tests.physics.oracle import dense, mujoco_at
 

@@ -13,8 +13,8 @@ from physics.constraint.constraint import ConstraintRow, JointRows
 from physics.dynamics.articulated import welded_inertias
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import poses
+from physics.engines.numpy_engine import DERIVED, NumpySimulation
 from physics.load import load_model
-from physics.parity.engines import DERIVED, NumpySimulation
 from physics.solver import newton
 from physics.solver.newton import Bodies, Problem, solve
 from physics.trace.trace import Mask, Program

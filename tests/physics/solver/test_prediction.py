@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from physics.constraint.constraint import reference_constants
+from physics.engines import NumpySimulation
 from physics.integrate import OneStage
 from physics.load import load_model
-from physics.parity.engines import NumpySimulation
 from physics.solver.prediction import predict_acceleration
 from tests.physics.oracle import evaluate
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.parity import gym_tasks
-from benchmarks.parity.gym_tasks import ALLOWED, NAMES, NUM_ENVS, VISITS
+from benchmarks.parity.gym_tasks import ALLOWED, NAMES, NUM_ENVS, ROUNDS
 from physics.parity import relative_error
 from physics.parity.compare import SINGLE
 from tests.instances import grouped
@@ -49,12 +49,12 @@ def test_sizes_and_times_are_gymnasium_s(name):
 @each_task
 def test_a_thousand_states_lead_where_they_lead_in_gymnasium(name):
   task, env = make(name)
-  states, found = gym_tasks.visit(task)
+  states, found = gym_tasks.collect(task)
   assert (task.sim.contact_count.sum() > 0) == (short(name) in TOUCHING)
-  assert len(states) == NUM_ENVS * VISITS == 1000
-  expected = gym_tasks.ask(task, env, gym_tasks.newton(env.model), states)
+  assert len(states) == NUM_ENVS * ROUNDS == 1000
+  expected = gym_tasks.step_gymnasium(task, env, gym_tasks.newton(env.model), states)
   assert (found.terminated == expected.terminated).all()
-  error = gym_tasks.error(found, expected)
+  error = gym_tasks.errors(found.blocks, expected.blocks)
   assert np.median(error) < 2e-5
   (hard,) = np.nonzero(error > ALLOWED)
   assert len(hard) <= HARDEST
@@ -71,7 +71,7 @@ def test_most_whole_episodes_stay_close(name, actions, monkeypatch):
   qpos, qvel = (view.double().numpy().copy() for view in (task.sim.qpos, task.sim.qvel))
   draws = actions(task, CLOSE)
   steps = [task.step(action) for action in draws]
-  shown, controls = [gym_tasks.seen(step) for step in steps], gym_tasks.controls(task, draws)
+  shown, controls = [gym_tasks.flat_results(step) for step in steps], gym_tasks.controls(task, draws)
   worst = []
   for index in range(EPISODES):
     env.reset()

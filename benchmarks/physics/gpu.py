@@ -1,4 +1,4 @@
-"""Physics speed on a GPU, alone or beside mujoco_warp: python -m benchmarks.gpu.physics [key=value ...].
+"""Physics speed on a GPU, alone or beside mujoco_warp: python -m benchmarks.physics.gpu [key=value ...].
 
 Both engines have equal states, controls and solver, and run in turn; on CUDA the control step of each is one
 graph. `name: value` lines give substeps/s and dropped contacts; beside mujoco_warp also the median ratio over

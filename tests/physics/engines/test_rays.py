@@ -5,8 +5,8 @@ import pytest
 import torch
 
 import physics
-from physics.parity import MujocoSimulation
-from physics.parity.rays import axes
+from physics.engines import MujocoSimulation
+from physics.engines.rays import axes
 from tests.physics.ray.test_raycaster import DIRECTIONS, ORIGINS, ROVER
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from physics.load import load_model
 from physics.parity import converging, random_states
-from physics.parity.conditioning import SOLVED, acceleration_rounding
+from tests.physics.conditioning import SOLVED, acceleration_rounding
 
 ROD = '<geom type="capsule" fromto="0 0 0 1 0 0" size="0.05"/>'
 
