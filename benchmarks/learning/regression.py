@@ -70,7 +70,7 @@ def compare(curve: cases.Curve, rows: Rows, kept: Rows) -> list[str]:
 
 def train(curve: cases.Curve, words: list[str]) -> Path:
   """Train the first seed of a curve and return the run folder; the last of equal keys counts."""
-  folder = ROOT / "runs" / "relearn" / curve.task
+  folder = ROOT / "runs" / "regression" / curve.task
   shutil.rmtree(folder, ignore_errors=True)
   own = [f"task={curve.task}", f"seed={curve.seeds[0]}", f"run_dir={folder}"]
   settings = dict(word.split("=", 1) for word in (f"max_steps={STEPS}", *curve.words, *words))

@@ -67,7 +67,7 @@ def iterate(learner: PPO, count: int) -> None:
     learner.update()
 
 
-def watch_network(learner: PPO) -> None:
+def time_network(learner: PPO) -> None:
   """Make the clock time the network of the rollout separately from the policy around it."""
   clock, compiled = learner.clock, learner.executor.compiled
 
@@ -77,10 +77,10 @@ def watch_network(learner: PPO) -> None:
     clock.begin("policy")
     return output
 
-  def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+  def timed(function: Callable[..., Any]) -> Callable[..., Any]:
     return network if function is learner.network else compiled(function)
 
-  vars(learner.executor)["compiled"] = watched
+  vars(learner.executor)["compiled"] = timed
 
 
 def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -116,7 +116,7 @@ def run(words: Sequence[str] = ()) -> None:
   config, task = cli.parse([*(() if named else cases.ISAAC_ANT), *words], tasks.load, world)
   learner = fused.make_learner(config, task, world)
   env, device = learner.env, learner.device
-  watch_network(learner)
+  time_network(learner)
   iterate(learner, WARM_UP)
   before = learner.clock.seconds()
   iterate(learner, MEASURED)

@@ -29,22 +29,22 @@ def resident() -> float:
 
 
 @contextmanager
-def watched() -> Iterator[list[float]]:
+def recorded_memory() -> Iterator[list[float]]:
   """Collect the resident memory [MB] after each iteration of a training."""
   samples: list[float] = []
 
-  class WatchedLog(Log):
+  class RecordingLog(Log):
     def step(self) -> None:
       super().step()
       samples.append(resident())
 
-  with mock.patch.object(training_run, "Log", WatchedLog):
+  with mock.patch.object(training_run, "Log", RecordingLog):
     yield samples
 
 
 def measure(words: list[str]) -> list[float]:
   """Train with these arguments; return the resident memory [MB] after each iteration."""
-  with tempfile.TemporaryDirectory() as folder, watched() as samples:
+  with tempfile.TemporaryDirectory() as folder, recorded_memory() as samples:
     train.main([*words, f"run_dir={folder}/run"])
   return samples
 
