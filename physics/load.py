@@ -20,7 +20,6 @@ from mujoco import (
   mjtEq,
   mjtGain,
   mjtGeom,
-  mjtIntegrator,
   mjtSameFrame,
   mjtSolver,
   mjtTrn,
@@ -28,30 +27,22 @@ from mujoco import (
 
 from physics.actuator.motor import ActivationParams, WindingParams
 from physics.dynamics.bodies import LONG
-from physics.dynamics.camera_frame import TRACKCOM
 from physics.mesh_files import no_file
 from physics.model.model import ACTIVATIONS, Floats, Ints, Model
-from physics.model.pairs import OVERRIDE, ContactPair, contact_pairs
 from physics.model_size import check_geoms, check_size
 from physics.support import (
-  UnsupportedModel,
-  cameras_of_sensors,
+  INTEGRATORS,
+  check_support,
   disabled,
   enum_name,
-  geoms_on_path,
-  impossible,
   label,
-  leave_out,
-  nonfinite,
   one_line,
   only_drives,
-  remarks,
   unsupported_sensors,
 )
-from physics.support import unsupported as missing
 from physics.urdf import ENDINGS as URDF_ENDINGS
 from physics.urdf import read_urdf
-from physics.vary.variable import OF_PAIRS, check_varied
+from physics.vary.variable import check_varied
 
 Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 
@@ -60,11 +51,6 @@ Source: TypeAlias = str | os.PathLike[str] | mujoco.MjSpec | mujoco.MjModel
 # bodies: 54 hinges between 18 bodies in a row have 1,485.
 MANY_ENTRIES, MANY_GEOMS = 1500, 3000
 MANY_VERTICES = 50_000  # of hulls that collide: a G1 with all its meshes has 27,000; 655,000 take minutes
-INTEGRATORS = {
-  "Euler": mjtIntegrator.mjINT_EULER,
-  "RK4": mjtIntegrator.mjINT_RK4,
-  "implicitfast": mjtIntegrator.mjINT_IMPLICITFAST,
-}
 
 
 def load_model(
@@ -87,29 +73,23 @@ def load_model(
   compiler and for fields that cannot vary.
   """
   _check(integrator, vary, unsupported)
-  mj = compile_model(source)
+  mj, name = compile_model(source), _name(source)
   mj.geom_fluid[mj.geom_type == mjtGeom.mjGEOM_PLANE] = 0.0  # nan, but planes stand still
-  for element, fault in impossible(mj):
-    raise ValueError(f"{_name(source)}{element}: {fault}")
   check_geoms(mj.ngeom)
-  _warn_of_long_builds(mj, source)
-  for element, numbers in nonfinite(mj):
-    raise ValueError(f"{_name(source)}{element}: {numbers} is not finite: write numbers")
   if integrator is not None:
     mj.opt.integrator = INTEGRATORS[integrator]
-  pairs, left_out = _supported(mj, source, leave_out_others=unsupported == "warn")
-  _refuse_to_vary(mj, source, vary)
-  for remark in remarks(mj, pairs):
-    warnings.warn(remark, stacklevel=2)
+  support = check_support(mj, name, vary, leave_out_others=unsupported == "warn")
+  for warning in (*_long_builds(mj, name), *support.warnings):
+    warnings.warn(warning, stacklevel=2)
   mj.opt.solver = mjtSolver.mjSOL_NEWTON
   mj.opt.enableflags &= ~mjtEnableBit.mjENBL_SLEEP.value
   values = _fields(mj) | _same_frames(mj) | _flags(mj)
-  for name in _switched_off(mj):
-    values[name] = np.zeros_like(values[name]) if isinstance(values[name], np.ndarray) else 0.0
+  for field in _switched_off(mj):
+    values[field] = np.zeros_like(values[field]) if isinstance(values[field], np.ndarray) else 0.0
   for value in values.values():
     if isinstance(value, np.ndarray):
       value.setflags(write=False)
-  return Model(**values, varied=check_varied(vary), pairs=pairs, left_out=left_out, mj=mj)
+  return Model(**values, varied=check_varied(vary), pairs=support.pairs, left_out=support.left_out, mj=mj)
 
 
 def _check(integrator: Any, vary: Any, unsupported: Any) -> None:
@@ -146,58 +126,16 @@ def compile_model(source: Source) -> mujoco.MjModel:
     raise ValueError(_name(source) + one_line(error).removeprefix(_name(source))) from error
 
 
-def _warn_of_long_builds(mj: mujoco.MjModel, source: Source) -> None:
+def _long_builds(mj: mujoco.MjModel, name: str) -> Iterator[str]:
+  """Yield a warning for each part of a model with a kernel that takes long to build."""
   if (mj.nM > MANY_ENTRIES and mj.nbody - 1 <= LONG) or mj.ngeom > MANY_GEOMS:
     size = f"{mj.nv} degrees of freedom, {mj.nM} entries of the mass matrix and {mj.ngeom} geoms"
-    warnings.warn(
-      f"{_name(source)}a model of {size}: to build its kernel takes a minute or more", stacklevel=3
-    )
+    yield f"{name}a model of {size}: to build its kernel takes a minute or more"
   hulls = _hull_sizes(mj)
   if hulls.sum() > MANY_VERTICES:
     has = f"has {hulls.max():,} of {hulls.sum():,} vertices of hulls, which takes minutes to build"
     remedy = 'write maxhullvert="100", or mesh.maxhullvert = 100 for the meshes of an MjSpec'
-    warnings.warn(f"{_name(source)}{label(mj, 'mesh', int(hulls.argmax()))} {has}: {remedy}", stacklevel=3)
-
-
-def _supported(
-  mj: mujoco.MjModel, source: Source, *, leave_out_others: bool
-) -> tuple[tuple[ContactPair, ...], tuple[str, ...]]:
-  """Return the pairs of geoms that the engine collides, and the features left out of `mj`, or raise."""
-  if not leave_out_others:
-    _refuse(mj, source, ())  # before the pairs, which may be many
-  pairs = _pairs(mj)
-  left_out: tuple[str, ...] = ()
-  if leave_out_others:
-    left_out = tuple(f"{element}: {feature}" for element, feature in missing(mj, pairs))
-    pairs = leave_out(mj, pairs)
-  _refuse(mj, source, pairs)
-  for part in left_out:
-    warnings.warn(f"{_name(source)}{part} is not supported and left out", stacklevel=3)
-  return pairs, left_out
-
-
-def _refuse(mj: mujoco.MjModel, source: Source, pairs: tuple[ContactPair, ...]) -> None:
-  """Raise if the model, or one of these pairs, needs what the engine lacks."""
-  for element, feature in missing(mj, pairs):
-    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
-
-
-def _refuse_to_vary(mj: mujoco.MjModel, source: Source, vary: Sequence[str]) -> None:
-  """Raise if `vary` names fields from which something is derived that the engine takes as constant."""
-  refused = []
-  if "geom_size" in vary and mj.opt.density:  # MuJoCo's compiler derives the added mass from them
-    geoms = np.flatnonzero(mj.geom_fluid[:, 0]).tolist()
-    refused += [(label(mj, "geom", geom), "vary='geom_size' of fluidshape ellipsoid") for geom in geoms]
-  if "tendon_armature" in vary:
-    around = [i for i in range(mj.ntendon) if geoms_on_path(mj, i)]
-    refused += [(label(mj, "tendon", i), "vary='tendon_armature' of a tendon around geoms") for i in around]
-  if masses := sorted({"body_mass", "body_ipos"} & {*vary}):  # the camera's place follows from them
-    cameras = [camera for camera in cameras_of_sensors(mj) if mj.cam_mode[camera] == TRACKCOM]
-    refused += [(label(mj, "camera", camera), f"vary={masses[0]!r} of mode trackcom") for camera in cameras]
-  if mj.opt.enableflags & OVERRIDE:  # it would have no effect
-    refused += [("option", f"vary={name!r} with the flag override") for name in vary if name in OF_PAIRS]
-  for element, feature in refused:
-    raise UnsupportedModel(f"{_name(source)}{element}: {feature} is not supported")
+    yield f"{name}{label(mj, 'mesh', int(hulls.argmax()))} {has}: {remedy}"
 
 
 def _hull_sizes(mj: mujoco.MjModel) -> Ints:
@@ -369,9 +307,3 @@ def _switched_off(mj: mujoco.MjModel) -> Iterator[str]:
     yield "actuator_ctrllimited"
   if disabled(mj, mjtDisableBit.mjDSBL_SENSOR):
     yield "sensor_supported"
-
-
-def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
-  if disabled(mj, mjtDisableBit.mjDSBL_CONSTRAINT, mjtDisableBit.mjDSBL_CONTACT):
-    return ()
-  return contact_pairs(mj, filter_parent=not disabled(mj, mjtDisableBit.mjDSBL_FILTERPARENT))

@@ -1,6 +1,8 @@
 """Unsupported features of a robot file, named with the element before anything runs, and warnings."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import mujoco
@@ -23,15 +25,21 @@ from mujoco import (
 )
 
 from physics.collision.narrow import can_collide
+from physics.dynamics.camera_frame import TRACKCOM
 from physics.model.model import FEW_ITERATIONS
-from physics.model.pairs import ContactPair, keep_apart, mixes_formats
+from physics.model.pairs import OVERRIDE, ContactPair, contact_pairs, keep_apart, mixes_formats
 from physics.sensor import READINGS
 from physics.sensor.distance import DISTANCES, can_measure, kinds_of, measured_pairs
 from physics.sensor.kinds import Kind
 from physics.sensor.rangefinder import FIELDS
 from physics.trace.trace import Scalar
+from physics.vary.variable import OF_PAIRS
 
-INTEGRATORS = (mjtIntegrator.mjINT_EULER, mjtIntegrator.mjINT_RK4, mjtIntegrator.mjINT_IMPLICITFAST)
+INTEGRATORS = {
+  "Euler": mjtIntegrator.mjINT_EULER,
+  "RK4": mjtIntegrator.mjINT_RK4,
+  "implicitfast": mjtIntegrator.mjINT_IMPLICITFAST,
+}
 EQUALITIES = (mjtEq.mjEQ_CONNECT, mjtEq.mjEQ_WELD, mjtEq.mjEQ_JOINT, mjtEq.mjEQ_TENDON)
 ACTUATOR_TYPES = {
   "trntype": (mjtTrn, ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")),
@@ -40,20 +48,9 @@ ACTUATOR_TYPES = {
   "biastype": (mjtBias, ("none", "affine", "muscle", "dcmotor")),
 }
 # Enable flags that change the motion; energy, fwdinv and invdiscrete do not, and sleep hardly does.
-REFUSED_FLAGS = (
-  mjtEnableBit.mjENBL_DIAGEXACT,
-  mjtEnableBit.mjENBL_IPC,
-  mjtEnableBit.mjENBL_SPECULATIVE,
-)
+REFUSED_FLAGS = (mjtEnableBit.mjENBL_DIAGEXACT, mjtEnableBit.mjENBL_IPC, mjtEnableBit.mjENBL_SPECULATIVE)
 POSITIVE = {"timestep": 0.005, "impratio": 1.0}  # options, with an example
-NOT_NEGATIVE = (
-  "iterations",
-  "ls_iterations",
-  "noslip_iterations",
-  "ccd_iterations",
-  "density",
-  "viscosity",
-)
+NOT_NEGATIVE = ("iterations", "ls_iterations", "noslip_iterations", "ccd_iterations", "density", "viscosity")
 UNUSUAL = {  # negative numbers that MuJoCo takes too, and their effects
   "dof_armature": "it takes inertia away, and the rest has to be positive",
   "dof_damping": "it drives the joint",
@@ -61,20 +58,10 @@ UNUSUAL = {  # negative numbers that MuJoCo takes too, and their effects
   "geom_gap": "contacts begin so much below the margin, at once with their whole force",
   "pair_gap": "contacts begin so much below the margin, at once with their whole force",
 }
-ELEMENTS = {  # prefix of a field's name in MjModel: kind of its elements, one row each
-  "body": "body",
-  "jnt": "joint",
-  "dof": "joint",
-  "geom": "geom",
-  "site": "site",
-  "mesh": "mesh",
-  "hfield": "hfield",
-  "pair": "pair",
-  "eq": "equality",
-  "tendon": "tendon",
-  "actuator": "actuator",
-  "sensor": "sensor",
-  "key": "key",
+# Kinds of elements by the prefixes of their fields in MjModel, one row each.
+ELEMENTS = {"jnt": "joint", "dof": "joint", "eq": "equality"} | {
+  kind: kind
+  for kind in ("body", "geom", "site", "mesh", "hfield", "pair", "tendon", "actuator", "sensor", "key")
 }
 SOLREFS = {  # field: (field that says where it is used, name in MJCF)
   "jnt_solref": ("jnt_limited", "solreflimit"),
@@ -91,12 +78,54 @@ class UnsupportedModel(ValueError):
   """The error for a model that needs what the engine lacks; its message names element and feature."""
 
 
+@dataclass(frozen=True)
+class Support:
+  """The part of a compiled model that the engine simulates."""
+
+  pairs: tuple[ContactPair, ...]  # of geoms that collide
+  left_out: tuple[str, ...]  # elements, each with the feature that the engine lacks
+  warnings: tuple[str, ...]
+
+
+def check_support(mj: mujoco.MjModel, name: str, vary: Sequence[str], *, leave_out_others: bool) -> Support:
+  """Return what the engine simulates of a compiled model; messages begin with `name`.
+
+  With `leave_out_others` features that the engine lacks are removed from `mj`, as `leave_out` does it. Raises
+  UnsupportedModel for the others and for fields of `vary` that nothing could follow, ValueError for numbers
+  that no simulation can have.
+  """
+  for element, fault in chain(_impossible(mj), _nonfinite(mj)):
+    raise ValueError(f"{name}{element}: {fault}")
+  left_out: tuple[str, ...] = ()
+  if not leave_out_others:
+    _refuse(name, _unsupported_elements(mj))  # before the pairs, which may be many
+  pairs = _pairs(mj)
+  if leave_out_others:
+    left_out = tuple(f"{element}: {feature}" for element, feature in _unsupported(mj, pairs))
+    pairs = leave_out(mj, pairs)
+  _refuse(name, chain(_unsupported(mj, pairs), _unsupported_to_vary(mj, vary)))
+  remarks = [f"{name}{part} is not supported and left out" for part in left_out]
+  return Support(pairs, left_out, (*remarks, *_remarks(mj, pairs)))
+
+
+def _refuse(name: str, features: Iterable[tuple[str, str]]) -> None:
+  """Raise if a model needs features that the engine lacks."""
+  for element, feature in features:
+    raise UnsupportedModel(f"{name}{element}: {feature} is not supported")
+
+
+def _pairs(mj: mujoco.MjModel) -> tuple[ContactPair, ...]:
+  if disabled(mj, mjtDisableBit.mjDSBL_CONSTRAINT, mjtDisableBit.mjDSBL_CONTACT):
+    return ()
+  return contact_pairs(mj, filter_parent=not disabled(mj, mjtDisableBit.mjDSBL_FILTERPARENT))
+
+
 def disabled(mj: mujoco.MjModel, *bits: mjtDisableBit) -> bool:
   """Return whether any of these disable flags is set."""
   return any(mj.opt.disableflags & bit for bit in bits)
 
 
-def impossible(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+def _impossible(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   """Yield (element, fault) for each number that no simulation can have."""
   for name, example in POSITIVE.items():
     if getattr(mj.opt, name) <= 0:
@@ -109,7 +138,7 @@ def impossible(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
       yield element, f"frictionloss={number:g} is negative: leave it out"
 
 
-def negative(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+def _unusual(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   """Yield (element, attribute and effect) for each negative number that may be a mistake."""
   for field, effect in UNUSUAL.items():
     for element, number in _negative(mj, field):
@@ -134,8 +163,8 @@ def only_drives(mj: mujoco.MjModel) -> bool:
   return bool(some and not any(values.any() for values in others))
 
 
-def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
-  """Yield (element, field and numbers) for every element of a model with nan or an infinite number.
+def _nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
+  """Yield (element, fault) for every element of a model with nan or an infinite number.
 
   A range may be infinite: it has no limit.
   """
@@ -150,19 +179,19 @@ def nonfinite(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
       faulty = np.isnan(values) if field.endswith("range") else ~np.isfinite(values)
       if not faulty.any():
         continue
-      if field.partition("_")[0] not in prefixes:
-        yield "option" if owner is mj.opt else "model", f"{field}={values}"
-        continue
-      row = int(faulty.reshape(len(values), -1).any(1).argmax())
-      yield _owner(mj, field, row), f"{field}={values[row]}"
+      element = "option" if owner is mj.opt else "model"
+      if field.partition("_")[0] in prefixes:
+        row = int(faulty.reshape(len(values), -1).any(1).argmax())
+        element, values = _owner(mj, field, row), values[row]
+      yield element, f"{field}={values} is not finite: write numbers"
 
 
-def unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
+def _unsupported(mj: mujoco.MjModel, pairs: tuple[ContactPair, ...]) -> Iterator[tuple[str, str]]:
   """Yield (element, feature) for everything that the engine lacks, pairs of geoms by their shapes."""
   yield from _unsupported_elements(mj)
   by_feature: dict[str, list[ContactPair]] = {}
   for pair in pairs:
-    if feature := missing_of_pair(mj, pair):
+    if feature := _missing_of_pair(mj, pair):
       by_feature.setdefault(feature, []).append(pair)
   yield from ((_label_of_pairs(mj, apart), feature) for feature, apart in by_feature.items())
 
@@ -173,7 +202,7 @@ def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[Contact
   Tendons and actuators that it lacks have no effect then, and pairs of geoms do not collide: the others are
   returned. Plugins, flexes and equalities of other kinds stay.
   """
-  apart = [pair for pair in pairs if missing_of_pair(mj, pair)]
+  apart = [pair for pair in pairs if _missing_of_pair(mj, pair)]
   together = tuple(pair for pair in pairs if pair not in apart)
   keep_apart(mj, apart, together)
   mj.opt.enableflags &= ~sum(REFUSED_FLAGS)
@@ -192,7 +221,7 @@ def leave_out(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> tuple[Contact
   return together
 
 
-def mixed_solrefs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[tuple[str, str]]:
+def _mixed_solrefs(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[tuple[str, str]]:
   """Yield (element, attribute) for each solref of mixed signs that the motion depends on."""
   for field, (used, attribute) in SOLREFS.items():
     for i in np.flatnonzero(getattr(mj, used)).tolist():
@@ -210,7 +239,7 @@ def _owner(mj: mujoco.MjModel, field: str, row: int) -> str:
   return label(mj, ELEMENTS[prefix], int(mj.dof_jntid[row]) if prefix == "dof" else row)
 
 
-def remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
+def _remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
   """Yield a line for each warning about a compiled model, with the `pairs` of geoms that collide."""
   if mj.opt.solver != mjtSolver.mjSOL_NEWTON:
     asked = enum_name(mjtSolver(mj.opt.solver)).upper()
@@ -222,9 +251,9 @@ def remarks(mj: mujoco.MjModel, pairs: Sequence[ContactPair]) -> Iterator[str]:
       f"contacts are {ratio:.0e} times as stiff as their bodies are heavy (impratio, solimp), which float32 "
       f"may not solve in iterations={mj.opt.iterations}: set iterations={FEW_ITERATIONS} or more"
     )
-  for element, what in negative(mj):
+  for element, what in _unusual(mj):
     yield f"{element}: {what}"
-  for element, attribute in mixed_solrefs(mj, pairs):
+  for element, attribute in _mixed_solrefs(mj, pairs):
     yield f"{element}: {attribute} of mixed signs: MuJoCo's default replaces it"
   for sensor, feature in enumerate(unsupported_sensors(mj)):
     if feature:
@@ -270,6 +299,23 @@ def _unsupported_elements(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   yield from ((label(mj, "actuator", i), feature) for i, feature in _missing_of_actuators(mj))
 
 
+def _unsupported_to_vary(mj: mujoco.MjModel, vary: Sequence[str]) -> Iterator[tuple[str, str]]:
+  """Yield (element, feature) for fields of `vary` that the engine derives constants from."""
+  if "geom_size" in vary and mj.opt.density:  # MuJoCo's compiler derives the added mass from them
+    for geom in np.flatnonzero(mj.geom_fluid[:, 0]).tolist():
+      yield label(mj, "geom", geom), "vary='geom_size' of fluidshape ellipsoid"
+  if "tendon_armature" in vary:
+    for tendon in range(mj.ntendon):
+      if geoms_on_path(mj, tendon):
+        yield label(mj, "tendon", tendon), "vary='tendon_armature' of a tendon around geoms"
+  if masses := sorted({"body_mass", "body_ipos"} & {*vary}):  # the camera's place follows from them
+    for camera in _cameras_of_sensors(mj):
+      if mj.cam_mode[camera] == TRACKCOM:
+        yield label(mj, "camera", camera), f"vary={masses[0]!r} of mode trackcom"
+  if mj.opt.enableflags & OVERRIDE:  # it would have no effect
+    yield from (("option", f"vary={name!r} with the flag override") for name in vary if name in OF_PAIRS)
+
+
 def _missing_of_tendons(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
   """Yield (tendon, feature) for everything that the engine lacks."""
   for tendon in range(mj.ntendon):
@@ -291,7 +337,7 @@ def unsupported_sensors(mj: mujoco.MjModel) -> list[str]:
   return [_missing_of_sensor(mj, i) for i in range(mj.nsensor)]
 
 
-def cameras_of_sensors(mj: mujoco.MjModel) -> list[int]:
+def _cameras_of_sensors(mj: mujoco.MjModel) -> list[int]:
   """Return the cameras that sensors are attached to or refer to."""
   sides = ((mj.sensor_objtype, mj.sensor_objid), (mj.sensor_reftype, mj.sensor_refid))
   return sorted({int(i) for kinds, ids in sides for i in ids[kinds == mjtObj.mjOBJ_CAMERA]})
@@ -314,7 +360,7 @@ def _missing_of_sensor(mj: mujoco.MjModel, sensor: int) -> str:
 
 def _unsupported_options(mj: mujoco.MjModel) -> Iterator[tuple[str, str]]:
   option = mj.opt
-  if option.integrator not in INTEGRATORS:
+  if option.integrator not in INTEGRATORS.values():
     name = enum_name(mjtIntegrator(option.integrator))
     yield "option", f"integrator {name} (which load_model(..., integrator='implicitfast') replaces)"
   for flag in REFUSED_FLAGS:
@@ -339,7 +385,7 @@ def _missing_of_actuators(mj: mujoco.MjModel) -> Iterator[tuple[int, str]]:
       yield i, f"gaintype dcmotor with dyntype {enum_name(mjtDyn(int(mj.actuator_dyntype[i])))}"
 
 
-def missing_of_pair(mj: mujoco.MjModel, pair: ContactPair) -> str:
+def _missing_of_pair(mj: mujoco.MjModel, pair: ContactPair) -> str:
   """Return the feature of a pair of geoms that the engine lacks, or an empty text."""
   types = [int(mj.geom_type[geom]) for geom in (pair.geom1, pair.geom2)]
   return "" if can_collide(*types) else f"collision of {' and '.join(enum_name(mjtGeom(t)) for t in types)}"
