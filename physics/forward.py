@@ -8,9 +8,9 @@ from functools import partial
 
 from physics.algebra.spatial import total
 from physics.constraint.adhesion import adhesion_forces, adhesion_moments
-from physics.constraint.constraint import JointRows
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.equality import equality_rows
+from physics.constraint.joint_rows import JointRows
 from physics.constraint.moving import find_moving_contacts, moving_capacity, moving_pairs
 from physics.constraint.rows import friction_rows, limit_rows
 from physics.constraint.world import find_world_contacts, pushed_bodies, world_pairs
@@ -88,13 +88,12 @@ def detect_contacts(program: Program, model: Model, smooth: Smooth, capacity: in
   p, world, moving = smooth.poses, None, None
   if world_pairs(model):
     bodies = pushed_bodies(model)
-    world = WorldContacts(model, p, bodies, find_world_contacts(program, model, p, bodies))
-    world.prepare(smooth.velocity)
+    found = find_world_contacts(program, model, p, bodies)
+    world = WorldContacts(model, p, bodies, found, smooth.velocity)
   if (selected := moving_pairs(model)).pairs:
     slots = moving_capacity(model, selected) if capacity is None else capacity
-    found = find_moving_contacts(program, model, p, selected, slots)
-    moving = MovingContacts(model, p, selected, found)
-    moving.prepare(smooth.state.qvel)
+    collided = find_moving_contacts(program, model, p, selected, slots)
+    moving = MovingContacts(model, p, selected, collided, smooth.state.qvel)
   return Contacts(world, moving)
 
 

@@ -10,13 +10,13 @@ chapter Computation, sections Contact and Constraint model).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from physics.algebra.spatial import dot
 from physics.constraint.stick import Friction, stick_in_turn, stick_together
-from physics.trace.trace import Number, Program, Truth, is_finite, maximum, minimum, negate, sqrt, where
+from physics.trace.trace import Mask, Number, Program, Truth, is_finite, maximum, minimum, negate, sqrt, where
 
 SMALL = 1e-12  # residual [m/s^2, rad/s^2] along the tangents that counts as zero
 PIVOT = 0.01  # the pyramid's counts are small integers: a lesser pivot is a rounding residue of zero
@@ -44,6 +44,14 @@ class Growth:
     """Return the other growth where the mask holds; the curvature is the same."""
     beyond = where(mask, other.beyond_tangent, self.beyond_tangent)
     return Growth(beyond, where(mask, other.slope, self.slope), self.curvature)
+
+
+@dataclass(frozen=True)
+class Line:
+  """A line from the solver's qacc along a direction, with the rates of the residuals."""
+
+  move: Callable[[Number, Mask], None]  # move the residuals by a step, in unsolved lanes
+  growth: Callable[[Number, Mask], Growth]  # growth of the cost over a step, in lanes that search
 
 
 class GrowthSum:

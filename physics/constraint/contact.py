@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from physics.algebra.spatial import (
   NO_FORCE,
@@ -15,10 +16,11 @@ from physics.algebra.spatial import (
 )
 from physics.collision.geometry import default_hint, tangents
 from physics.constraint.body_sums import BodySums
-from physics.constraint.constraint import HessianSum, contact_cone
 from physics.constraint.contact_rows import ContactRows
 from physics.constraint.jacobian import FreeJacobian, jacobian_of
+from physics.constraint.joint_rows import HessianSum
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
+from physics.constraint.params import contact_cone
 from physics.constraint.residuals import Residuals, write_fields
 from physics.dynamics.dynamics import project
 from physics.dynamics.kinematics import Poses, propagate
@@ -38,13 +40,16 @@ class WorldContacts(Residuals):
   Their curvature is summed per body as a 6 x 6 stiffness that acts like inertia, without Jacobian rows.
   """
 
-  def __init__(self, model: Model, p: Poses, bodies: list[int], found: GroupList) -> None:
+  def __init__(
+    self, model: Model, p: Poses, bodies: list[int], found: GroupList, velocity: list[Motion]
+  ) -> None:
     self.model, self.p, self.bodies, self.found = model, p, bodies, found
     self.program, self.cone = found.program, contact_cone(model, still=True)
     self.motion: Array = self.program.array(6 * len(bodies))
     self.sums: Array = self.program.array(21 * len(bodies))  # memory that several `BodySums` use in turn
+    self._prepare(velocity)
 
-  def prepare(self, velocity: list[Motion]) -> None:
+  def _prepare(self, velocity: list[Motion]) -> None:
     """Set each contact's basis, D and reference terms (MuJoCo's `mj_instantiateContact`)."""
     self._store_motion(velocity)
     with self.found.each() as entry:
@@ -53,18 +58,6 @@ class WorldContacts(Residuals):
         write_fields(entry, ["first.x", "first.y", "first.z"], first * entry["friction"])
       self.prepare_entry(entry, self._rows(entry), self._along_rows(entry))
 
-  def start(self, x: list[Number]) -> None:
-    """Store the residuals at qacc = x [nv]."""
-    self._store_motion(propagate(self.model, self.p, x))
-    with self.found.each() as entry:
-      self.start_entry(entry, self._along_rows(entry))
-
-  def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Store the rates of the residuals along a direction [nv]."""
-    self._store_motion(propagate(self.model, self.p, direction))
-    with self.acting(unsolved) as entry:
-      self.aim_entry(entry, self._along_rows(entry))
-
   def force(self, unsolved: Mask) -> list[Number]:
     """Return the contact forces J^T f [nv] at the stored residuals."""
     sums = BodySums(self.program, self.bodies, 6, self.sums)
@@ -72,10 +65,10 @@ class WorldContacts(Residuals):
       sums.add(entry["body"], self._force(entry, self.cone_force).components)
     return self._project(sums)
 
-  def along(self, entry: Entry, x: list[Number]) -> list[Number]:
-    """Return J x [dim] of one contact for x [nv]."""
+  def along(self, x: list[Number]) -> Callable[[Entry], list[Number]]:
+    """Return the function that reads J x [dim] of a contact for x [nv], up to the next call of this one."""
     self._store_motion(propagate(self.model, self.p, x))
-    return self._along_rows(entry)
+    return self._along_rows
 
   def column(self, entry: Entry, row: int) -> list[Number]:
     """Return one row of a contact's Jacobian [nv]: the joint forces of a unit force along it."""
@@ -195,32 +188,23 @@ class MovingContacts(Residuals):
 
   found: LaneList
 
-  def __init__(self, model: Model, p: Poses, moving: MovingPairs, found: LaneList) -> None:
+  def __init__(
+    self, model: Model, p: Poses, moving: MovingPairs, found: LaneList, qvel: list[Number]
+  ) -> None:
     self.model, self.p, self.moving, self.found = model, p, moving, found
     self.program, self.cone = found.program, contact_cone(model, still=False)
     self.jacobian = jacobian_of(model, p, moving, found, self.cone.dim)
     self.is_pile = isinstance(self.jacobian, FreeJacobian)
     self.rank = found.capacity * self.cone.dim  # the most columns of the Hessian's root
+    self._prepare(qvel)
 
-  def prepare(self, qvel: list[Number]) -> None:
+  def _prepare(self, qvel: list[Number]) -> None:
     """Set each contact's Jacobian rows, D and reference terms (MuJoCo's `mj_instantiateContact`)."""
-    held = self.jacobian.hold(qvel)
+    along = self.along(qvel)
     with self.found.each() as entry:
       rows = self._rows(entry)
       self.jacobian.store(entry, rows)
-      self.prepare_entry(entry, rows, self.jacobian.along(entry, held))
-
-  def start(self, x: list[Number]) -> None:
-    """Store the residuals at qacc = x [nv]."""
-    held = self.jacobian.hold(x)
-    with self.found.each() as entry:
-      self.start_entry(entry, self.jacobian.along(entry, held))
-
-  def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Store the rates of the residuals along a direction [nv]."""
-    held = self.jacobian.hold(direction)
-    with self.acting(unsolved) as entry:
-      self.aim_entry(entry, self.jacobian.along(entry, held))
+      self.prepare_entry(entry, rows, along(entry))
 
   def force(self, unsolved: Mask) -> list[Number]:
     """Return the contact forces J^T f [nv] at the stored residuals."""
@@ -229,9 +213,9 @@ class MovingContacts(Residuals):
       self.jacobian.add(sums, entry, self.cone_force(entry), self.acts(entry, unsolved))
     return self.jacobian.joint_forces(sums)
 
-  def along(self, entry: Entry, x: list[Number]) -> list[Number]:
-    """Return J x [dim] of one contact for x [nv]."""
-    return self.jacobian.along(entry, self.jacobian.hold(x))
+  def along(self, x: list[Number]) -> Callable[[Entry], list[Number]]:
+    """Return the function that reads J x [dim] of a contact for x [nv]."""
+    return partial(self.jacobian.along, held=self.jacobian.hold(x))
 
   def column(self, entry: Entry, row: int) -> list[Number]:
     """Return one row of a contact's Jacobian [nv]."""

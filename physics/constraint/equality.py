@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from physics.algebra.spatial import ZERO, Force, Quaternion, Vector, cross, dot, total, vector
-from physics.constraint.constraint import ConstraintParams, ConstraintRow, JointRows, constraint_params
+from physics.constraint.joint_rows import ConstraintRow, JointRows
+from physics.constraint.params import ConstraintParams, constraint_params
 from physics.constraint.rows import JacobianRow, joint_row, tendon_row
 from physics.dynamics.kinematics import dofs_above, point_jacobian, poses, way_from
 from physics.model.model import Model

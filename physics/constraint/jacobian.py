@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from physics.algebra.block_matrix import SIDE, BlockMatrix
 from physics.algebra.spatial import Motion, Vector, dot
-from physics.constraint.constraint import HessianSum
 from physics.constraint.contact_rows import ContactRows
+from physics.constraint.joint_rows import HessianSum
 from physics.constraint.moving import WORD_BITS, MovingPairs, common_origin
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model

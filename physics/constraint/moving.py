@@ -9,8 +9,8 @@ from physics.algebra.spatial import Vector
 from physics.collision.family import Shapes, candidates, families
 from physics.collision.geometry import geom_shapes
 from physics.collision.narrow import narrow_phase
-from physics.constraint.constraint import contact_params
 from physics.constraint.gap import Gap
+from physics.constraint.params import contact_params
 from physics.constraint.surface import Surfaces, surface_motion
 from physics.constraint.world import is_still
 from physics.dynamics.kinematics import Poses

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
-from physics.constraint.cone import Cone, Growth, GrowthSum
-from physics.constraint.constraint import ConstraintParams, has_adhesion, has_unyielding
+from physics.constraint.cone import Cone, Growth, GrowthSum, Line
 from physics.constraint.contact_rows import ContactRows
+from physics.constraint.params import ConstraintParams, has_adhesion, has_unyielding
 from physics.constraint.surface import sliding
 from physics.model.model import Model
 from physics.trace.compact import CompactList, Entry
@@ -47,6 +47,10 @@ class Residuals:
   cone: Cone
   keeps_forces = False  # forces are stored; else the residuals give them
 
+  def along(self, x: list[Number]) -> Callable[[Entry], list[Number]]:
+    """Return the function that reads J x [dim] of a contact for x [nv], up to the next call of this one."""
+    raise NotImplementedError
+
   @cached_property
   def sticks(self) -> bool:
     """Whether some geoms have adhesion."""
@@ -84,16 +88,20 @@ class Residuals:
       reference[0] = reference[0] - where(acts, entry["pull"] / where(acts, entry["D"], 1.0), 0.0)
     write_fields(entry, field_names("bias", self.cone.dim), reference)
 
-  def start_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Store the residuals at an acceleration [dim] along the rows."""
-    biases = read_fields(entry, field_names("bias", self.cone.dim))
-    write_fields(
-      entry, field_names("residual", self.cone.dim), [a + bias for a, bias in zip(along, biases, strict=True)]
-    )
+  def start(self, x: list[Number]) -> None:
+    """Store the residuals at qacc = x [nv]."""
+    along = self.along(x)
+    with self.found.each() as entry:
+      rows, biases = along(entry), read_fields(entry, field_names("bias", self.cone.dim))
+      residuals = [a + bias for a, bias in zip(rows, biases, strict=True)]
+      write_fields(entry, field_names("residual", self.cone.dim), residuals)
 
-  def aim_entry(self, entry: Entry, along: Sequence[Number]) -> None:
-    """Store the rates [dim] of the residuals along the line search's direction."""
-    write_fields(entry, field_names("rate", self.cone.dim), along)
+  def aim(self, direction: list[Number], unsolved: Mask) -> Line:
+    """Return the line from qacc along a direction [nv]."""
+    along = self.along(direction)
+    with self.acting(unsolved) as entry:
+      write_fields(entry, field_names("rate", self.cone.dim), along(entry))
+    return Line(self._move, self._growth)
 
   def residuals(self, entry: Entry) -> list[Number]:
     """Read the residuals [dim]."""
@@ -107,19 +115,6 @@ class Residuals:
         entry, field_names("grip", self.cone.dim)[1:], self.cone.grip(entry, self.residuals(entry))
       )
     self.keeps_forces = True
-
-  def move(self, step: Number, unsolved: Mask) -> None:
-    """Move the residuals by a step along the direction."""
-    with self.acting(unsolved) as entry:
-      moved = [r + step * rate for r, rate in zip(self.residuals(entry), self._rates(entry), strict=True)]
-      write_fields(entry, field_names("residual", self.cone.dim), moved)
-
-  def growth(self, step: Number, searching: Mask) -> Growth:
-    """Return the cost's growth over a step along the direction, from the stored residuals."""
-    sums = GrowthSum(self.program)
-    with self.acting(searching) as entry:
-      sums.add(self.cone.growth(entry, self.residuals(entry), self._rates(entry), step))
-    return sums.total()
 
   def count(self) -> Number:
     """Return the number of contacts per lane; dropped ones do not count."""
@@ -137,6 +132,17 @@ class Residuals:
   def acts(self, entry: Entry, unsolved: Mask) -> Truth:
     """Return the unsolved lanes that have a contact."""
     return (entry["D"] > 0.0) & unsolved
+
+  def _move(self, step: Number, unsolved: Mask) -> None:
+    with self.acting(unsolved) as entry:
+      moved = [r + step * rate for r, rate in zip(self.residuals(entry), self._rates(entry), strict=True)]
+      write_fields(entry, field_names("residual", self.cone.dim), moved)
+
+  def _growth(self, step: Number, searching: Mask) -> Growth:
+    sums = GrowthSum(self.program)
+    with self.acting(searching) as entry:
+      sums.add(self.cone.growth(entry, self.residuals(entry), self._rates(entry), step))
+    return sums.total()
 
   def _rates(self, entry: Entry) -> list[Number]:
     return read_fields(entry, field_names("rate", self.cone.dim))

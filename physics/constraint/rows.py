@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from physics.algebra.spatial import MINVAL, Quaternion, dot
-from physics.constraint.constraint import ConstraintParams, ConstraintRow, constraint_params
+from physics.constraint.joint_rows import ConstraintRow
+from physics.constraint.params import ConstraintParams, constraint_params
 from physics.dynamics.kinematics import BALL, FREE
 from physics.dynamics.tendon import is_spatial
 from physics.model.model import Model

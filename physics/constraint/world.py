@@ -13,8 +13,8 @@ from physics.algebra.spatial import ZERO
 from physics.collision.family import Family, Shapes, candidates, families
 from physics.collision.geometry import HFIELD, ContactCandidate, Shape, default_hint, geom_shape, geom_shapes
 from physics.collision.narrow import narrow_phase
-from physics.constraint.constraint import contact_params
 from physics.constraint.gap import Gap
+from physics.constraint.params import contact_params
 from physics.constraint.surface import Surfaces, surface_motion
 from physics.dynamics.kinematics import Poses
 from physics.model.model import Model

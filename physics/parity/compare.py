@@ -17,7 +17,7 @@ import numpy as np
 from physics.actuator.transmission import adhesive_bodies
 from physics.collision.geometry import HFIELD
 from physics.collision.narrow import is_searched
-from physics.constraint.constraint import has_adhesion
+from physics.constraint.params import has_adhesion
 from physics.model.model import Bools, Floats, Ints, Model
 from physics.parity.contacts import (
   contact_errors,

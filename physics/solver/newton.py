@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import neg, sub
+from functools import reduce
+from operator import add, neg, sub
 
 from physics.algebra.block_matrix import BlockMatrix
 from physics.algebra.branch_matrix import BranchMatrix
 from physics.algebra.sparse import SparseMatrix
 from physics.algebra.spatial import Inertia
-from physics.constraint.cone import NO_GROWTH, Growth
-from physics.constraint.constraint import JointRows
+from physics.constraint.cone import NO_GROWTH, Growth, Line
 from physics.constraint.contact import MovingContacts, WorldContacts
 from physics.constraint.jacobian import outgrows
+from physics.constraint.joint_rows import JointRows
 from physics.dynamics.articulated import Stiffnesses, factor_articulated
 from physics.dynamics.dynamics import ancestors, inert_tendons
 from physics.dynamics.kinematics import Poses
@@ -86,15 +87,18 @@ class Problem:
     for constraint in self.constraints:
       constraint.start(x)
 
-  def aim(self, direction: list[Number], unsolved: Mask) -> None:
-    """Store the rates of all residuals along a direction [nv]."""
-    for constraint in self.constraints:
-      constraint.aim(direction, unsolved)
+  def aim(self, direction: list[Number], unsolved: Mask) -> Line:
+    """Return the line from qacc along a direction [nv]."""
+    lines = [constraint.aim(direction, unsolved) for constraint in self.constraints]
 
-  def move(self, step: Number, unsolved: Mask) -> None:
-    """Move all residuals by a step along the direction."""
-    for constraint in self.constraints:
-      constraint.move(step, unsolved)
+    def move(step: Number, unsolved: Mask) -> None:
+      for line in lines:
+        line.move(step, unsolved)
+
+    def growth(step: Number, searching: Mask) -> Growth:
+      return reduce(add, (line.growth(step, searching) for line in lines), NO_GROWTH)
+
+    return Line(move, growth)
 
   def inertial(self, x: list[Number]) -> list[Number]:
     """Return M x [nv]; where `unbalanced` is given, M x - force."""
@@ -110,13 +114,6 @@ class Problem:
   def size(self, force: Sequence[Number]) -> Number:
     """Return the squared size of joint forces [nv], each divided by the inertia that it meets at qpos0."""
     return weighted_square(force, [number(w) for w in self.bodies.model.dof_invweight0])
-
-  def growth(self, step: Number, searching: Mask) -> Growth:
-    """Return the growth of the constraints' cost over a step along the direction, in lanes that search."""
-    sums = NO_GROWTH
-    for constraint in self.constraints:
-      sums = sums + constraint.growth(step, searching)
-    return sums
 
   def newton_step(self, program: Program, gradient: list[Number], unsolved: Mask) -> list[Number]:
     """Return -H^-1 gradient [nv] at the stored residuals."""
@@ -222,10 +219,10 @@ def solve(
     # Where rounding has made a pivot of the Hessian negative, that soft direction has the wrong sign.
     slope = inner(gradient, direction)
     direction = mapped(lambda d: where(slope > 0.0, -d, d), direction)
-    problem.aim(direction, active)
+    line = problem.aim(direction, active)
     change = problem.M @ direction
-    step = _line_search(program, problem, -absolute(slope), inner(change, direction), active)
-    problem.move(step, active)
+    step = _line_search(program, line, -absolute(slope), inner(change, direction), active)
+    line.move(step, active)
     stalled[0] = where(active & (step <= 0.0) & (remaining > STALLED**2 * scale), 1.0, stalled[0])
     change_of_x, size = inner(direction, direction), inner(x.values(), x.values())
     unsolved[0] = active & (step > 0.0) & (change_of_x > STEP_TOLERANCE**2 * size)
@@ -240,20 +237,16 @@ def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number
   """Move `x` [nv] and `inertial` to another start where that costs less (MuJoCo's `warmstart`)."""
   direction = mapped(lambda a, b: b - a, x.values(), other)
   change, gradient = problem.M @ direction, problem.gradient(inertial.values(), lanes)
-  problem.aim(direction, lanes)
-  rise = (
-    inner(gradient, direction) + 0.5 * inner(change, direction) + problem.growth(1.0, lanes).beyond_tangent
-  )
+  line = problem.aim(direction, lanes)
+  rise = inner(gradient, direction) + 0.5 * inner(change, direction) + line.growth(1.0, lanes).beyond_tangent
   replace(x, lambda a, b: where(rise < 0.0, b, a), x.values(), other)
   inertial.fill(problem.inertial(x.values()))
   # Residuals that were moved from a start far away would keep its rounding.
   problem.start(x.values())
 
 
-def _line_search(
-  program: Program, problem: Problem, slope: Number, curvature: Number, unsolved: Mask
-) -> Number:
-  """Return a step along the direction that lowers the cost, near its minimum; 0 if none was found.
+def _line_search(program: Program, line: Line, slope: Number, curvature: Number, unsolved: Mask) -> Number:
+  """Return a step along a line that lowers the cost, near its minimum; 0 if none was found.
 
   It is Newton's method within a bracket. Where that leaves it, as beyond a kink, or nearly reaches its other
   end, as if to go to and fro between the two, the next look is at the zero of the chord of the slopes at its
@@ -268,7 +261,7 @@ def _line_search(
   side = program.variable(0.0)  # the end that moved last: -1 low, 1 high
   with program.loop(LINE_ITERATIONS):
     at = step[0]
-    growth = problem.growth(at, searching[0])
+    growth = line.growth(at, searching[0])
     change = at * (slope + 0.5 * at * curvature) + growth.beyond_tangent
     first, second = slope + at * curvature + growth.slope, curvature + growth.curvature
     lowers = searching[0] & (change < lowest[0])

@@ -64,8 +64,8 @@ class _Sweep:
     frictions = range(1, contacts.cone.dim)
     with contacts.acting(self.unsolved[0]) as entry:
       answers = [self.factor.solve(contacts.column(entry, k)) for k in frictions]
-      columns = [contacts.along(entry, answer)[1:] for answer in answers]
-      along = contacts.along(entry, self.x.read())
+      columns = [contacts.along(answer)(entry)[1:] for answer in answers]
+      along = contacts.along(self.x.read())(entry)
       block = Friction(
         [list(row) for row in zip(*columns, strict=True)],
         [along[k] + entry[f"bias{k}"] for k in frictions],

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 
 from physics.algebra.spatial import total
-from physics.constraint.constraint import reference_constants
+from physics.constraint.params import reference_constants
 from physics.dynamics.kinematics import FREE
 from physics.model.model import FEW_ITERATIONS, Model
 from physics.model.pairs import MAX_IMPEDANCE, MIN_IMPEDANCE

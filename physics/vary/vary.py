@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from physics.actuator.muscle import unit_accelerations
-from physics.constraint.constraint import contact_params
+from physics.constraint.params import contact_params
 from physics.dynamics.inverse_weight import inverse_weights
 from physics.model.model import Model
 from physics.model.pairs import pair_parameters

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 from mujoco import mjtConstraint
 
-from physics.constraint.constraint import ConstraintRow
+from physics.constraint.joint_rows import ConstraintRow
 from physics.model.model import Floats, Model
 from physics.smooth import Smooth, smooth_dynamics
 from physics.state.state import State

@@ -57,9 +57,9 @@ def trace_contacts(model):
     results = []
     for kind in contacts.kinds:
       kind.start(x)
-      kind.aim(direction, everywhere)
-      kind.move(MOVED, everywhere)
-      ahead, here = kind.growth(AHEAD, everywhere), kind.growth(0.0, everywhere)
+      line = kind.aim(direction, everywhere)
+      line.move(MOVED, everywhere)
+      ahead, here = line.growth(AHEAD, everywhere), line.growth(0.0, everywhere)
       growth = [ahead.beyond_tangent, ahead.slope, ahead.curvature, here.curvature]
       if kind is contacts.world:
         motion = propagate(model, smooth.poses, direction)

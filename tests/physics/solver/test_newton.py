@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from physics.constraint.cone import Elliptic
-from physics.constraint.constraint import ConstraintRow, JointRows
+from physics.constraint.joint_rows import ConstraintRow, JointRows
 from physics.dynamics.articulated import welded_inertias
 from physics.dynamics.dynamics import body_inertias, composite_inertias, mass_matrix
 from physics.dynamics.kinematics import poses

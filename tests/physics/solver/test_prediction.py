@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from physics.constraint.constraint import reference_constants
+from physics.constraint.params import reference_constants
 from physics.engines import NumpySimulation
 from physics.integrate import OneStage
 from physics.load import load_model
