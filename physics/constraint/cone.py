@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from physics.algebra.spatial import dot
 from physics.constraint.stick import Friction, stick_in_turn, stick_together
@@ -105,54 +105,19 @@ class Fields(Protocol):
   def __getitem__(self, field: str, /) -> Any: ...
 
 
-class Cone(Protocol):
-  """The cost of a contact and its derivatives at the residuals [dim]."""
-
-  dim: int
-  friction_damping: str  # field with the damping of the rows of friction
-
-  def constants(self, condim: int, ratio: Number) -> dict[str, Number]:
-    """Return the constants of a contact with `condim` rows; `ratio` is the normal's D over friction's."""
-
-  def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
-    """Return 1 / D of the normal, or of every edge, relative to a frictionless row."""
-
-  def edges(self, condim: int) -> int:
-    """Return the number of edges that share the normal force of a contact with `condim` rows."""
-
-  def force(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
-    """Return the force along every row [dim] (MuJoCo's `efc_force`)."""
-
-  def grip(self, contact: Fields, residual: Sequence[Number]) -> list[Number]:
-    """Return the largest force along every row of friction [dim - 1] that the normal force allows."""
-
-  def stick(
-    self, program: Program, block: Friction, force: Sequence[Number], grip: Sequence[Number]
-  ) -> list[Number]:
-    """Return the forces [dim - 1] that stop the slip (MuJoCo's `mj_solNoSlip`); `force` are those now."""
-
-  def growth(
-    self, contact: Fields, residual: Sequence[Number], rate: Sequence[Number], step: Number
-  ) -> Growth:
-    """Return the cost's growth over a step: residuals [dim] change at `rate`."""
-
-  def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
-    """Return the entries i <= j of the cost's Hessian [dim, dim] over D; missing ones vanish."""
-
-  def root(self, contact: Fields, residual: Sequence[Number]) -> list[list[Number]]:
-    """Return columns c [dim] with sum c c^T = Hessian over D."""
-
-
 class Pyramid:
   """The pyramidal cone: two opposite edges for each row of friction; without friction, a single edge."""
 
-  friction_damping = "damping"
+  friction_damping = "damping"  # field with the damping of the rows of friction
 
   def __init__(self, dim: int) -> None:
     self.dim = dim
 
   def constants(self, condim: int, ratio: Number) -> dict[str, Number]:  # noqa: ARG002 (the pyramid's D has it)
-    """Return for every row of friction if the contact has it; a frictionless one has all, with zero width."""
+    """Return the constants of a contact with `condim` rows: for every row of friction whether it has it.
+
+    A frictionless one has all, with zero width. `ratio` is the normal's D over friction's.
+    """
     return {f"share{j}": float(condim == 1 or j < condim) for j in range(1, self.dim)}
 
   def softness(self, condim: int, ratio: Number, mu: Number) -> Number:
@@ -189,7 +154,10 @@ class Pyramid:
     force: Sequence[Number],
     grip: Sequence[Number],
   ) -> list[Number]:
-    """Return the forces [dim - 1] that stop the slip, row by row."""
+    """Return the forces [dim - 1] that stop the slip, row by row (MuJoCo's `mj_solNoSlip`).
+
+    `force` are the forces now, `grip` the largest ones that the normal force allows.
+    """
     return stick_in_turn(block, force, grip)
 
   def growth(
@@ -206,7 +174,10 @@ class Pyramid:
     return sums * contact["D"]
 
   def hessian(self, contact: Fields, residual: Sequence[Number]) -> dict[tuple[int, int], Number]:
-    """Return the entries i <= j of the cost's Hessian [dim, dim] over D: counts of the edges that act."""
+    """Return the entries i <= j of the cost's Hessian [dim, dim] over D: counts of the edges that act.
+
+    Missing entries vanish.
+    """
     if self.dim == 1:
       return {(0, 0): where(residual[0] < 0.0, 1.0, 0.0)}
     entries: dict[tuple[int, int], Number] = {(0, 0): 0.0}
@@ -318,6 +289,9 @@ class Elliptic:
       column = [-(across * t * s) + (root_spread if i == j else 0.0) for j, s in enumerate(cone.unit)]
       columns.append([0.0, *column])
     return columns
+
+
+Cone: TypeAlias = Pyramid | Elliptic  # the cost of a contact and its derivatives at the residuals [dim]
 
 
 class _Zones:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from physics.algebra.spatial import (
   NO_FORCE,
@@ -215,7 +214,7 @@ class MovingContacts(Residuals):
 
   def along(self, x: list[Number]) -> Callable[[Entry], list[Number]]:
     """Return the function that reads J x [dim] of a contact for x [nv]."""
-    return partial(self.jacobian.along, held=self.jacobian.hold(x))
+    return self.jacobian.along(x)
 
   def column(self, entry: Entry, row: int) -> list[Number]:
     """Return one row of a contact's Jacobian [nv]."""

@@ -7,8 +7,8 @@ contact has rows over the twelve of its two bodies, which each lane reads and ad
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 from physics.algebra.block_matrix import SIDE, BlockMatrix
 from physics.algebra.spatial import Motion, Vector, dot
@@ -26,37 +26,10 @@ from physics.trace.trace import Array, Index, Number, Truth, has_bit, maximum, m
 FEWEST = 4  # free bodies from which on rows over two bodies cost less than rows over all
 
 
-class Jacobian(Protocol):
-  """Rows of every contact's Jacobian, kept in memory."""
-
-  def store(self, entry: Entry, rows: ContactRows) -> None:
-    """Compute the rows of a contact."""
-
-  def hold(self, x: Sequence[Number]) -> Sequence[Number]:
-    """Return x [nv] in the form that `along` takes."""
-
-  def along(self, entry: Entry, held: Sequence[Number]) -> list[Number]:
-    """Return J x [dim] of one contact."""
-
-  def sums(self) -> Array:
-    """Return a sum of joint forces, at first zero."""
-
-  def add(self, sums: Array, entry: Entry, forces: Sequence[Number], lanes: Truth) -> None:
-    """Add J^T f of one contact for forces f [dim] to a sum; in other lanes they are zero or do not count."""
-
-  def joint_forces(self, sums: Array) -> list[Number]:
-    """Return a sum as joint forces [nv]."""
-
-  def push_hessian(
-    self, to: HessianSum, entry: Entry, columns: Sequence[Sequence[Number]], lanes: Truth
-  ) -> None:
-    """Push J^T c for columns c [dim] of a contact; in other lanes they are zero or do not count."""
-
-
 def jacobian_of(model: Model, p: Poses, moving: MovingPairs, found: LaneList, dim: int) -> Jacobian:
   """Return the Jacobian of contacts that serves a model."""
   assembled = outgrows(found.capacity * dim, model.nv)  # FreeJacobian adds to no other matrix
-  kind: Any = FreeJacobian if assembled and _is_pile(model, moving) else JointJacobian
+  kind = FreeJacobian if assembled and _is_pile(model, moving) else JointJacobian
   return kind(model, p, moving, found, dim)
 
 
@@ -93,13 +66,10 @@ class JointJacobian:
       for axis, along in enumerate(rows.along(at_point)):
         self.rows[self._row(entry, axis) + k] = where(sign[0], along, where(sign[1], -along, 0.0))
 
-  def hold(self, x: Sequence[Number]) -> list[Number]:
-    """Return x [nv] in the form that `along` takes."""
-    return [x[dof] for dof in self.dofs]
-
-  def along(self, entry: Entry, held: Sequence[Number]) -> list[Number]:
-    """Return J x [dim] of one contact."""
-    return [dot(self._read_row(entry, axis), held) for axis in range(self.dim)]
+  def along(self, x: Sequence[Number]) -> Callable[[Entry], list[Number]]:
+    """Return the function that reads J x [dim] of a contact for x [nv]."""
+    held = [x[dof] for dof in self.dofs]
+    return lambda entry: [dot(self._read_row(entry, axis), held) for axis in range(self.dim)]
 
   def sums(self) -> Array:
     """Return a sum of joint forces, at first zero."""
@@ -185,19 +155,19 @@ class FreeJacobian:
       return taken(self.p.cdof, body * float(SIDE) + float(k), range(k, self.nv, SIDE))
     return Motion.of([column[body] for column in self.cdofs[k]])
 
-  def hold(self, x: Sequence[Number]) -> Array:
-    """Return x [nv] in the form that `along` takes."""
+  def along(self, x: Sequence[Number]) -> Callable[[Entry], list[Number]]:
+    """Return the function that reads J x [dim] of a contact for x [nv]."""
     held = self.program.array(self.nv)
     held.fill(x)
-    return held
 
-  def along(self, entry: Entry, held: Array) -> list[Number]:
-    """Return J x [dim] of one contact."""
-    parts = []
-    for side, body in self._sides(entry):
-      part = [held.take(body * float(SIDE) + float(k)) for k in range(SIDE)]
-      parts.append([dot(row, part) for row in self._read_rows(entry, side)])
-    return [a + b for a, b in zip(*parts, strict=True)]
+    def read(entry: Entry) -> list[Number]:
+      parts = []
+      for side, body in self._sides(entry):
+        part = [held.take(body * float(SIDE) + float(k)) for k in range(SIDE)]
+        parts.append([dot(row, part) for row in self._read_rows(entry, side)])
+      return [a + b for a, b in zip(*parts, strict=True)]
+
+    return read
 
   def sums(self) -> Array:
     """Return a sum of joint forces, at first zero."""
@@ -219,9 +189,10 @@ class FreeJacobian:
     return sums.values()
 
   def push_hessian(
-    self, to: BlockMatrix, entry: Entry, columns: Sequence[Sequence[Number]], lanes: Truth
+    self, to: HessianSum, entry: Entry, columns: Sequence[Sequence[Number]], lanes: Truth
   ) -> None:
     """Push J^T c for columns c [dim] of a contact; in other lanes they are zero or do not count."""
+    assert isinstance(to, BlockMatrix)
     parts = []
     for side, _ in self._sides(entry):
       rows = zip(*self._read_rows(entry, side), strict=True)
@@ -238,3 +209,6 @@ class FreeJacobian:
 
   def _read_rows(self, entry: Entry, side: int) -> list[list[Number]]:
     return [self.rows.read(self._row(entry, side, axis), SIDE) for axis in range(self.dim)]
+
+
+Jacobian: TypeAlias = JointJacobian | FreeJacobian  # rows of every contact's Jacobian, kept in memory

@@ -28,6 +28,9 @@ class Stiffnesses(Protocol):
   def items(self) -> Iterable[tuple[Each, Stiffness]]:
     """Return each body with its stiffness, once."""
 
+  def __getitem__(self, body: int, /) -> Stiffness:
+    """Return the stiffness of a body that may have some."""
+
 
 @dataclass(frozen=True)
 class ArticulatedFactor:

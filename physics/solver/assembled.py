@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from physics.algebra.block_matrix import BlockMatrix
 from physics.algebra.branch_matrix import BranchMatrix
@@ -24,13 +23,6 @@ from physics.trace.trace import Mask, Number
 WIDTH = 21  # components of a stiffness
 
 
-class StiffnessByBody(Protocol):
-  """Stiffness by welded body, read where it is asked for."""
-
-  def __getitem__(self, body: int, /) -> Stiffness:
-    """Return the stiffness of a body that may have some."""
-
-
 def assemble(
   to: BlockMatrix,
   model: Model,
@@ -43,7 +35,6 @@ def assemble(
   if isinstance(M, SparseMatrix):
     to.add(with_stiffness(model, p, M, dict(stiffness.items()), diagonal).entries)
     return
-  assert isinstance(to, BlockMatrix)  # that of a program that repeats
   summed = rows(p.program, Stiffness, model.nbody, sums=True)
   for body in bodies(model, p.program):
     summed[body] = M.inertias[body].as_stiffness()
@@ -65,7 +56,7 @@ def assemble(
 
 
 def add_stiffness(
-  to: BranchMatrix, model: Model, p: Poses, stiffness: StiffnessByBody, lanes: Mapping[int, Mask]
+  to: BranchMatrix, model: Model, p: Poses, stiffness: Stiffnesses, lanes: Mapping[int, Mask]
 ) -> None:
   """Add S^T K S; `stiffness` K by welded body, about its tree origin, read where bodies have any.
 
