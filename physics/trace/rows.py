@@ -105,7 +105,7 @@ def flattened(program: Program, make: Callable[[Each], Sequence[Number]], count:
 
   They are an array in a program that repeats; else they are made as they are asked for.
   """
-  if not program.repeats:
+  if not (program.repeats and count):
     return (x for at in range(count) for x in make(at))
   whole = range(count)
   with program.loop(count) as turn:

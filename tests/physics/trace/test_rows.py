@@ -3,6 +3,10 @@
 import pytest
 
 from physics.algebra.spatial import STILL, Motion, Vector
+from physics.dynamics.bodies import LONG
+from physics.load import load_model
+from physics.state.layout import Layout
+from physics.step import trace_step
 from physics.trace.each import places
 from physics.trace.rows import columns_of, filled, flattened, mapped_rows, rows, taken
 from physics.trace.trace import Program, Scalar
@@ -47,3 +51,9 @@ def test_without_a_program_rows_are_lists():
   assert filled(None, STILL, 2) == [STILL, STILL]
   assert mapped_rows(Motion, lambda a, b: a + b, motions, motions)[2].linear == (0.0, 4.0, 0.0)
   assert list(flattened(Program(), lambda i: motions[i].linear, 3))[1::3] == [0.0, 1.0, 2.0]
+
+
+def test_a_long_model_reports_outputs_without_elements():
+  links = "".join(f'<body pos="0 0 {-i - 1}"><joint/><geom size="0.1"/>' for i in range(LONG + 1))
+  model = load_model(f"<mujoco><worldbody>{links}{'</body>' * (LONG + 1)}</worldbody></mujoco>")
+  trace_step(model, Layout(model, ["site_xpos", "site_xmat"]))
