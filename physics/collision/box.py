@@ -78,7 +78,7 @@ def capsule_box(program: Program, one: Shape, two: Shape, margin: Number) -> Ite
   near: Truth = True
   for x, along, half in zip(center, half_axis, two.size, strict=True):
     near = near & (absolute(x) <= half + absolute(along) + reach)
-  with program.when_any(near):  # else a face of the box keeps them apart in every lane
+  with program.when_any(near):  # else a face of the box separates them in every lane
     nearest = _Nearest(program, center, half_axis, two.size)
     nearest.try_ends()
     nearest.try_edges()

@@ -138,7 +138,7 @@ class _Edges:
 
   @property
   def gap(self) -> Number:
-    """The widest gap [m]; that of faces if no edges have a wider one."""
+    """The widest gap [m] of edges, or of faces if no edges have a wider one."""
     return self.state[0]
 
   @property

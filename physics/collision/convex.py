@@ -1,7 +1,7 @@
 """Contacts of any two convex shapes, for pairs that no formula covers.
 
-The distance and the normal are those of the closest points, or of the shortest way out of an overlap. As in
-MuJoCo, where a face meets a face or an edge there are up to four contacts.
+Distance and normal follow from the closest points, or from the direction of least penetration. As in MuJoCo,
+where a face meets a face or an edge there are up to four contacts.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ LEAST = 1e-12  # the least distance [m] of cores that has a direction
 
 @dataclass(frozen=True)
 class Form:
-  """What a shape is beyond pose and sizes, read from tables by the number of a pair."""
+  """A shape's kind, bounds and hull, read from tables by the number of a pair."""
 
   kind: Integer  # type of the geom
   kinds: tuple[int, ...]  # all types that it can be
-  hull: Integer | Number  # number of the hull, that of the group or of each lane
+  hull: Integer | Number  # number of the hull, one for the group or one for each lane
   hulls: Hulls
   center: Vector  # of a box about the shape [m], along its axes
   half: Vector  # half the sides of the box [m]
@@ -41,7 +41,7 @@ class Form:
 
 
 class Forms:
-  """The forms of geoms, such as those of one side of a family's pairs."""
+  """The forms of geoms, such as one side of a family's pairs."""
 
   def __init__(
     self, program: Program, model: Model, geoms: Sequence[int], hulls: Hulls | None = None
@@ -117,7 +117,7 @@ def _contacts(a: Core, b: Core, touch: Touch, margin: Number) -> Iterator[Contac
     for k, meeting in enumerate(meetings):
       exists = meeting.active | alone if k == 0 else meeting.active
       row = (meeting.distance, *meeting.normal, *meeting.point)
-      # Numbers of lanes without the contact are used too, with no weight: those of the touch are finite.
+      # Lanes without the contact count with weight zero, so their numbers must be finite: the touch's are.
       single = (touch.distance, *touch.normal, *touch.point)
       values = [where(meeting.active, value, lone) for value, lone in zip(row, single, strict=True)]
       for j, value in enumerate((where(exists, 1.0, 0.0), *values)):
@@ -125,7 +125,7 @@ def _contacts(a: Core, b: Core, touch: Touch, margin: Number) -> Iterator[Contac
     with program.loop(CONTACTS) as place:
       active, distance, *rest = rows.read(place * 8, 8)
       known = partial(_known, distance, Vector(*rest[:3]), Vector(*rest[3:]))
-      below = distance < margin  # MuJoCo also finds the corners that are just there, and lets them be
+      below = distance < margin  # MuJoCo finds corners at the margin too, and drops them
       yield ContactCandidate((active > 0.5) & below, known)
 
 
@@ -142,7 +142,7 @@ def core_of(program: Program, shape: Shape) -> Core:
 
 
 def boxes_meet(one: Shape, two: Shape, margin: Number) -> Truth:
-  """Return whether no face of the boxes about two shapes keeps them more than a margin [m] apart."""
+  """Return whether two bounding boxes are within a margin [m] along the normals of all their faces."""
   boxes = [(shape, shape.position + shape.rotation @ shape.asset.center) for shape in (one, two)]
   meet: Truth = True
   for (shape, center), (other, other_center) in (boxes, boxes[::-1]):

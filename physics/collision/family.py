@@ -1,7 +1,7 @@
 """Families: geom pairs of one narrow phase, which runs in one loop over tables.
 
-So the code does not grow with the number of pairs. Only pairs whose narrow phase costs no more than a
-bounding test are unrolled.
+So the code does not grow with the number of pairs. Pairs are unrolled only if their narrow phase costs no
+more than a bounding test.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Family:
 
   narrow: Narrow
   pairs: tuple[ContactPair, ...]
-  gathered: bool = False  # lanes share near pairs, whosever they are; else all go through those near in any
+  gathered: bool = False  # lanes share all near pairs; else every lane visits the pairs near in any lane
 
   @property
   def geoms(self) -> tuple[list[int], list[int]]:
@@ -46,7 +46,7 @@ class Family:
 def families(model: Model, pairs: Sequence[ContactPair], by_lane: bool = False) -> list[Family]:
   """Sort pairs by narrow phase, and by assets that it does not read from tables.
 
-  With `by_lane`, many pairs of two types whose contacts are searched are gathered.
+  With `by_lane`, pairs of two types are gathered if they are many and their narrow phase is a search.
   """
   searched = [_types(model, pair) for pair in pairs if by_lane and narrow_phase(model, pair).meet]
   gathered = {types for types, count in Counter(searched).items() if count >= GATHERED}
@@ -87,7 +87,7 @@ class Side:
   def at(self, pair: Integer | Number, lane: Number | None = None) -> Shape:
     """Return the shape in a pair, the same for all lanes or each lane's own, without its asset.
 
-    It is that of another lane if each has the number of one.
+    It is another lane's shape if each lane has the number of one.
     """
     return Shape.of([column.chosen(self.order, pair, lane) for column in self.columns])
 
@@ -113,7 +113,7 @@ def candidates(
 
 
 class _View:
-  """What a narrow phase sees of a family's pairs: shapes, margins, and which are near."""
+  """Shapes, margins and bounding tests of a family's pairs, for the narrow phase."""
 
   def __init__(self, program: Program, model: Model, family: Family, sides: tuple[Side, Side]) -> None:
     self.family, self.sides = family, sides
@@ -140,10 +140,10 @@ class _View:
 
 
 class _Round:
-  """The search of near pairs that lanes share: of a few near pairs of every environment at a time.
+  """The search of a few near pairs of every environment at a time, shared among lanes.
 
-  A lane takes the next of all near pairs, whosever it is, and puts contacts where the environment finds them
-  in the order of its pairs. So no result depends on neighbours.
+  A lane takes the next near pair of any environment, and stores contacts where that environment finds them in
+  the order of its pairs. So no result depends on neighbours.
   """
 
   def __init__(self, program: Program, model: Model, family: Family, sides: tuple[Side, Side]) -> None:

@@ -74,7 +74,7 @@ def geom_shape(model: Model, p: Poses, geom: Each, origin: Vector) -> Shape:
   rotation = p.rotation[body].times(Matrix(*(vector(row) for row in local)))
   x, y, z = (number(size) for size in entry(model.geom_size, geom))
   if alike(model.geom_type, geom) == SPHERE:
-    y, z = 0.0, 0.0  # the file may give more sizes, which MuJoCo keeps but does not use
+    y, z = 0.0, 0.0  # the file may give more sizes, which MuJoCo stores but does not use
   return Shape(position, rotation, (x, y, z))
 
 

@@ -184,7 +184,7 @@ class PrismCore:
     return self.prism.center
 
   def support(self, direction: Vector, _lanes: Truth = True) -> tuple[Vector, Number]:
-    """Return the corner that is farthest in a direction; its number is not told."""
+    """Return the corner that is farthest in a direction; the vertex number is always 0."""
     return self.prism.highest(direction)[0], 0.0
 
 

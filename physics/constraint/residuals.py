@@ -125,7 +125,7 @@ class Residuals:
 
   @contextmanager
   def acting(self, unsolved: Mask) -> Iterator[Entry]:
-    """Loop over the contacts that some unsolved lane has; the others keep their residuals."""
+    """Loop over the contacts that some unsolved lane has; the residuals of others stay."""
     with self.found.each() as entry, self.program.when_any(self.acts(entry, unsolved)):
       yield entry
 

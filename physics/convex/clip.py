@@ -1,4 +1,4 @@
-"""The part that a convex polygon and a convex face have in common, in all lanes at once.
+"""Intersection of a convex polygon with a convex face, in all lanes at once.
 
 Polygons lie in memory with a corner per place; each lane has its own number of corners.
 """
@@ -73,7 +73,7 @@ class Polygon:
 
 
 def clip(polygon: Polygon, start: Vector, inward: Vector, lanes: Truth) -> None:
-  """Cut off what lies beyond a plane (Sutherland and Hodgman 1974): a point of it [m] and its normal."""
+  """Clip a polygon at a plane (Sutherland and Hodgman 1974), given by a point [m] and its inward normal."""
   program, outside = polygon.program, polygon.program.variable(0.0)
   for exists, corner, _ in polygon.each(lanes):
     outside[0] = where(exists & (dot(corner - start, inward) <= -LEAST), 1.0, outside[0])

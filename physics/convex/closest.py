@@ -36,7 +36,7 @@ class Closest:
   vertices_b: list[Number]
   overlap: Truth
   beyond: Truth
-  inside: Truth  # the overlap is that of a tetrahedron of points of a - b about the origin
+  inside: Truth  # the origin is inside a tetrahedron of points of a - b
   corners: list[list[Number]]  # [4] of it: point, point of a, vertices of a and b
 
 
@@ -83,7 +83,7 @@ class _Simplex:
     return on_a
 
   def vertices(self, field: int) -> list[Number]:
-    """Return a vertex of each corner, of unused corners that of a used one."""
+    """Return a vertex of each corner; an unused corner repeats the vertex of a used one."""
     used: Number = 0.0
     for corner in self.corners():
       used = where(corner[-1] > 0.0, corner[field], used)

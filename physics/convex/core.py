@@ -1,7 +1,7 @@
-"""Cores of convex shapes: what is left of a shape when a sphere of its radius has rolled along inside.
+"""Cores of convex shapes: a shape is its core grown by a sphere (Minkowski sum).
 
 A sphere's core is its centre and a capsule's is a segment; other shapes are their own core, of radius 0. The
-distance of two shapes is that of their cores less both radii, also where they overlap.
+distance of two shapes is their cores' distance less both radii, also where they overlap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FARTHEST = -1e10  # below any coordinate [m]
 
 
 class Convex(Protocol):
-  """What the searches ask of a shape; its radius grows what `support` describes."""
+  """A convex shape for the searches: `support` describes its core, which the radius grows."""
 
   @property
   def program(self) -> Program:
@@ -53,7 +53,7 @@ class Core:
   size: tuple[Number, Number, Number]
   kind: Integer
   kinds: Sequence[int]  # all that `kind` can be
-  hull: Integer | Number  # number of a mesh's hull, that of the group or of each lane
+  hull: Integer | Number  # number of a mesh's hull, one for the group or one for each lane
   hulls: Hulls
 
   @property
@@ -73,7 +73,7 @@ class Core:
     return self.rotation @ Vector(x, y, z) + self.position, vertex
 
   def by_kind(self, count: int, compute: Callable[[int], Sequence[Number]]) -> Sequence[Number]:
-    """Return what a function of the kind computes, `count` numbers, for the kind that this core has."""
+    """Return the `count` numbers that a function of the kind computes for this core's kind."""
     if len(set(self.kinds)) == 1:
       return compute(self.kinds[0])
     results = self.program.array(count)

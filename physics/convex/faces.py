@@ -1,7 +1,7 @@
 """Contacts where a face of a shape meets a face or an edge of another.
 
-As in MuJoCo, what the two have in common is cut to the outline of one face, the reference; up to four corners
-of it are contacts. An edge of a capsule or a cylinder is the line on its side that touches.
+As in MuJoCo, one part is clipped by the outline of the other, the reference face; up to four corners of the
+result are contacts. An edge of a capsule or a cylinder is the line on its side that touches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def face_contacts(a: Part, b: Part, lanes: Truth) -> list[Meeting]:
 
 
 class _Meet:
-  """What meets: two faces, or a face and an edge; numbers are kept in memory, as loops find them."""
+  """A pair of faces that meet, or a face and an edge, in memory, as loops find them."""
 
   def __init__(self, a: Part, b: Part, lanes: Truth) -> None:
     self.a, self.b, self.lanes, self.program = a, b, lanes, a.core.program
@@ -80,7 +80,7 @@ class _Meet:
     self.found.fill([where(mask, new, old) for new, old in zip(values, self.found.read(), strict=True)])
 
   def contacts(self) -> list[Meeting]:
-    """Return four contacts, of which some may be active."""
+    """Return four contacts; some may be inactive."""
     result = self.program.array(8 * CONTACTS)
     result.fill([0.0] * (8 * CONTACTS))
     segment = self.edge_of_a | self.edge_of_b

@@ -1,6 +1,6 @@
 """Faces and edges at the place where a shape touches another, as MuJoCo's contacts of faces need them.
 
-A part of a shape is given by three of its vertices, of which equal ones count once: a corner, an edge or a
+A part of a shape is given by three of its vertices, equal ones counted once: a corner, an edge or a
 face.
 """
 
@@ -56,7 +56,7 @@ class Features:
     self.capacity = max(part.core.hulls.most_corners, 3)
     self.numbers = [float(i) for i in range(self.capacity)]
     self.memory = [self.program.array(self.capacity) for _ in range(width)]
-    self.count = self.program.variable(0.0)  # places in use, of which some may not be valid
+    self.count = self.program.variable(0.0)  # places in use; some may not be valid
 
   def each(self, lanes: Truth) -> Iterator[tuple[Integer, Truth]]:
     """Loop over the places that some lane uses: the place, and the lanes that use it."""

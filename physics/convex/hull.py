@@ -139,7 +139,7 @@ class _Builder:
       self.corner_start.append(float(len(self.corner_face)))
 
   def _add_cluster(self, points: Floats, places: range, base: int) -> None:
-    """Append a cluster of a hull whose vertices begin at `base`."""
+    """Append a cluster of a hull with vertices from `base` on."""
     self.clustered += [(*points[i], base + i) for i in (*places, *[places[-1]] * (CLUSTER - len(places)))]
     cluster = points[places]
     center = 0.5 * (cluster.min(axis=0) + cluster.max(axis=0))

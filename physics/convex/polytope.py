@@ -1,4 +1,4 @@
-"""How deep two cores overlap: an expanding polytope (van den Bergen 2001), in all lanes at once.
+"""Penetration depth of two cores: an expanding polytope (van den Bergen 2001), in all lanes at once.
 
 The polytope has corners on the surface of the difference a - b. Its face nearest to the origin moves out to
 the farthest point along the face's normal, until no point is farther. At first it is the tetrahedron in which
@@ -45,7 +45,7 @@ FACE = 7  # numbers of a face: normal, signed distance, corners
 
 @dataclass(frozen=True)
 class Overlap:
-  """The shortest way out of an overlap."""
+  """The direction and depth of least penetration."""
 
   depth: Number  # [m]
   normal: Vector  # from a to b
@@ -205,7 +205,7 @@ class _Polytope:
     self.count[0] = self.count[0] - where(lanes, 1.0, 0.0)
 
   def _pack(self, new: Index) -> None:
-    """Move the faces of each lane to its first places, so that there is room for those of a new corner."""
+    """Move the faces of each lane to its first places, to make room for the faces of a new corner."""
     program, own = self.program, self.program.variable(0.0)
     self.nearest.fill([NEVER, 0.0])
     with program.loop(self.places[0]) as place:
@@ -221,7 +221,7 @@ class _Polytope:
     self.places[0] = new * 2 - 4  # the faces of a polytope with as many corners
 
   def _close_hole(self, new: Index, point: Vector, running: Truth) -> None:
-    """Join the rim of the hole to the new corner; a lane whose hole has no simple rim ends."""
+    """Join the rim of the hole to the new corner; a lane ends if its hole has no simple rim."""
     program, whole, step = self.program, self.program.variable(1.0), self.program.variable(0.0)
     with program.loop(new) as corner:
       number = program.table(self.numbers, corner)
@@ -274,7 +274,7 @@ def _flat(corner: tuple[Vector, Vector, Number, Number]) -> list[Number]:
 
 
 def _faces_of(program: Program, new: Index) -> Number:
-  """Return the number of faces of a polytope whose last corner is `new`."""
+  """Return the number of faces of a polytope with `new` as its last corner."""
   return program.table([2.0 * (corner + 1) - 4.0 for corner in range(4 + EXPANSIONS)], new)
 
 

@@ -37,10 +37,10 @@ TOLERANCE = 2e-6  # gradient at which the search ends, relative to the forces in
 STEP_TOLERANCE = 1e-6  # step that ends it, relative to qacc: float32 resolves no more
 LINE_TOLERANCE = 0.3  # relative slope at which the line search ends; from 0.1 to 0.7 speeds are alike
 LINE_ITERATIONS = 16  # the cost's kinks can lie at a thousandth of the step, and beside each other
-LINE_MARGIN = 0.05  # the least part of a bracket that a look leaves out
+LINE_MARGIN = 0.05  # the least share of the bracket that a trial step leaves out
 WRITTEN = 40  # degrees of freedom up to which a matrix is factored in written-out code
-SHORT = 12  # those from a root to a leaf up to which entries are faster than articulated bodies (0.78 with 8)
-STALLED = 1e-3  # gradient, relative to the forces in balance: beyond it a search that ends has failed
+SHORT = 12  # the same from root to leaf: entries are faster than articulated bodies (0.78 of the time with 8)
+STALLED = 1e-3  # gradient, relative to the forces in balance, above which a search that ends has failed
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Bodies:
 
 @dataclass(frozen=True)
 class Search:
-  """What a search for the acceleration took, per lane."""
+  """Statistics of a search for the acceleration, per lane."""
 
   iterations: Array
   stalled: Array  # 1 where rounding left no step that lowers the cost, far from the solution; else 0
@@ -158,8 +158,8 @@ class Problem:
   def is_branched(self) -> bool:
     """Whether the assembled matrix is written out, by the branches of the trees; else it is in blocks.
 
-    So it is too where nothing couples branches and these are short: bodies of a few degrees of freedom each
-    take longer than their entries.
+    It is written out too where nothing couples branches and these are short: bodies of a few degrees of
+    freedom each take longer than their entries.
     """
     if not isinstance(self.M, SparseMatrix) or self.M.n > WRITTEN:
       return False
@@ -241,19 +241,19 @@ def _start_lower(problem: Problem, x: Array, inertial: Array, other: list[Number
   rise = inner(gradient, direction) + 0.5 * inner(change, direction) + line.growth(1.0, lanes).beyond_tangent
   replace(x, lambda a, b: where(rise < 0.0, b, a), x.values(), other)
   inertial.fill(problem.inertial(x.values()))
-  # Residuals that were moved from a start far away would keep its rounding.
+  # Residuals moved from a distant start would retain its rounding.
   problem.start(x.values())
 
 
 def _line_search(program: Program, line: Line, slope: Number, curvature: Number, unsolved: Mask) -> Number:
   """Return a step along a line that lowers the cost, near its minimum; 0 if none was found.
 
-  It is Newton's method within a bracket. Where that leaves it, as beyond a kink, or nearly reaches its other
-  end, as if to go to and fro between the two, the next look is at the zero of the chord of the slopes at its
-  ends. The Illinois rule halves the slope of an end that stays (Dowell and Jarratt 1971). `slope` is the
-  cost's at step 0, `curvature` that of its smooth part. The cost at a step is compared with that at 0 by what
-  it grows beyond its tangent: a sum of positive terms. The difference of two costs would be lost in the
-  rounding of their springs' energy.
+  It is Newton's method within a bracket. Where a Newton step leaves the bracket, as beyond a kink, or nearly
+  reaches its other end, and so would oscillate, the next trial step is the zero of the chord of the slopes at
+  the ends. The Illinois rule halves the slope of an end that stays (Dowell and Jarratt 1971). `slope` is the
+  cost's slope at step 0, `curvature` the curvature of its smooth part. The cost at a step is compared with
+  the cost at 0 by its growth beyond the tangent: a sum of positive terms. The difference of two costs would
+  be lost in the rounding of their springs' energy.
   """
   best, lowest, searching = program.variable(0.0), program.variable(0.0), program.variable(unsolved, Mask)
   step, low, high = program.variable(1.0), program.variable(0.0), program.variable(1e6)

@@ -36,7 +36,7 @@ def suppress_slip(program: Program, problem: Problem, x: Array) -> None:
 
 
 class _Sweep:
-  """One sweep over all friction, and what it changes."""
+  """One sweep over all friction, with the forces and accelerations that it changes."""
 
   def __init__(self, program: Program, problem: Problem, x: Array) -> None:
     self.program, self.x, self.factor = program, x, factored(program, problem.M)

@@ -1,10 +1,10 @@
-"""The start of the solver: the last acceleration, as it goes on where constraints hold it.
+"""Warm start of the solver: the last acceleration, extrapolated along the constraints' references.
 
 A constraint pulls the acceleration a along its row to a reference, -b v - k d r of velocity v and position r
 (manual, chapter Computation, section Constraint model). In a time h these change by h a and h v. So a row has
 the residual of the last solution now at (1 - b h) qacc - k d h qvel, and a search that begins there begins
-with the constraints that acted. At qacc itself a contact that brakes a fall would seem to let go: b h is 0.3
-in Gymnasium's humanoid, and 1 in its ant.
+with the constraints that acted. At qacc itself a contact that brakes a fall would seem to separate: b h is
+0.3 in Gymnasium's humanoid, and 1 in its ant.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def predict_acceleration(model: Model, qacc: Array, qvel: list[Number], elapsed:
     return
   time = elapsed * model.timestep
   decay, rate = 1.0 - damping * time, stiffness * time
-  # What turns freely would begin far from its acceleration, whose digits float32 would then lose.
+  # Free rotation would start far from its acceleration, and float32 would lose its digits.
   most = sqrt(inner(qacc.values(), qacc.values()))
   replace(qacc, lambda a, v: decay * a - clip(rate * v, -most, most), qacc.values(), qvel)
 
 
 @functools.lru_cache(maxsize=8)
 def _reference(model: Model) -> tuple[Number, Number]:
-  """Return mean damping b [1/s] and stiffness k d [1/s^2] of contacts; without any, those of limits."""
+  """Return mean damping b [1/s] and stiffness k d [1/s^2] of contacts, or of limits if there are none."""
   contacts = {(*pair.solref, pair.solimp[1]) for pair in model.pairs}
   limited = (model.mj.jnt_limited > 0) & (model.mj.jnt_type != FREE)
   solref, solimp = model.mj.jnt_solref[limited], model.mj.jnt_solimp[limited]
