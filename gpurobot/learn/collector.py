@@ -7,10 +7,13 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
+from gpurobot.device import threads
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
+from gpurobot.device.graph import Piece
 from gpurobot.device.tape import Tape
+from gpurobot.device.transfer import cloned
 from gpurobot.learn.agent import Agent
 from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.finite import FiniteCheck
@@ -59,7 +62,8 @@ class Collector:
     env.begin_part = self.clock.begin
     self.random = Random(config.seed, env.num_envs, world.rank * env.num_envs, env.device)
     self.statistics = Statistics(env.num_envs, env.device)
-    self._compiled = executor.compiled
+    self.threads = torch.get_num_threads()  # for large operations
+    self._executor, self._compiled = executor, executor.compiled
     self.taped = executor.taped(self._step, env=env, agent=agent)  # on a CPU a `Tape`
     self.check = FiniteCheck(env, world.rank * env.num_envs)
     # The next observations [local_envs, ...], whether they were finite [local_envs], the recurrent state,
@@ -69,6 +73,13 @@ class Collector:
     self._show(self.obs)
     self.state = agent.start(env.num_envs)
     self.restart = torch.ones(env.num_envs, dtype=torch.bool, device=env.device)
+    self._marked: dict[str, Any] | None = None  # the `start` of a `mark`
+
+  def run(self, piece: Piece) -> None:
+    """Run a piece that calls `collect`, on the number of threads worth using for its operations."""
+    self.clock.begin("rollout")
+    with threads.use(threads.enough(self.env.num_envs)):
+      self._executor.run_parts(piece)
 
   @torch.no_grad()
   def collect(self, act: Act, *, tape: bool = False) -> None:
@@ -129,6 +140,20 @@ class Collector:
     source = world.max_(self.check.source)
     return self.statistics.report(world, counters, measures) | {"nonfinite_source": source}
 
+  def start(self) -> dict[str, Any]:
+    """Return this rank's environments and random numbers from which a checkpoint goes on: the present ones.
+
+    After `mark` they are those of that moment, until the next one or until a state is loaded.
+    """
+    if self._marked is not None:
+      return self._marked
+    return {"environments": self.state_dict(), "random": self.random.state_dict()}
+
+  def mark(self) -> None:
+    """Let checkpoints go on from the present state."""
+    self._marked = None
+    self._marked = cloned(self.start())
+
   def state_dict(self) -> dict[str, Any]:
     """Return this rank's part of the state; `random` is left out, as it is the same on every rank."""
     return {
@@ -144,6 +169,7 @@ class Collector:
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue from a saved state."""
+    self._marked = None
     self.env.load_state_dict(state["env"])
     self.obs.update_(TensorDict(state["obs"], batch_size=[self.env.num_envs]))
     self.finite.copy_(state.get("finite", torch.ones_like(self.finite)))  # older checkpoints: all were

@@ -7,14 +7,11 @@ import torch
 from tensordict import TensorDict
 from torch import Tensor, nn
 
-from gpurobot.device import process, threads
-from gpurobot.device.arithmetic import set_arithmetic
+from gpurobot.device import threads
 from gpurobot.device.distributed import World
-from gpurobot.device.executor import Executor
-from gpurobot.device.transfer import to_cpu
 from gpurobot.learn import teacher as teaching
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import counted, epoch_words, network_words, replayed
+from gpurobot.learn.algorithm import Algorithm, counted, epoch_words, network_words, replayed
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.encoder import RandomShift
@@ -24,7 +21,7 @@ from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import MinibatchEpochs, Rollout, make_sampler
-from gpurobot.learn.saved_state import check_saved
+from gpurobot.learn.saved_state import Parts
 from gpurobot.learn.statistics import LossMeans
 from gpurobot.learn.teacher import Teacher
 from gpurobot.settings.algorithms import DistillConfig, DistillLoss
@@ -68,30 +65,23 @@ class LabelledRollout(Rollout):
     return samples
 
 
-class Distill:
-  """One rank's part of a distillation, an `algorithm.Algorithm`.
+class Distill(Algorithm):
+  """One rank's part of a distillation.
 
   The student is a policy as PPO's; its critic stays as it starts. In each rollout it drives most of the
-  environments, and a teacher the others; the teachers label every step. As in PPO, all persistent tensors are
-  written in place, and pieces between two collectives take and return nothing.
+  environments, and a teacher the others; the teachers label every step.
   """
-
-  buffer, first_update = None, 0
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World, teachers: Sequence[Teacher]) -> None:
     """Build the student, the same on every rank, and reset the environments.
 
     Raises ConfigError if settings or teachers do not fit the environment.
     """
-    process.keep_memory()
-    set_arithmetic(config.tf32)
-    torch.manual_seed(config.seed)
-    self.env, self.world, self.num_envs, self.device = env, world, config.num_envs, env.device
+    super().__init__(env, config, world, config.ppo.horizon)
     self.ppo, self.settings, self.teachers = config.ppo, config.distill, list(teachers)
     ppo = config.ppo
     check_images("ppo", ppo, env)
     check_rollout(ppo, env, env.device)
-    self.executor = Executor(config, env.device, world.gather)
     self.agent = actor_critic(Spaces.of(env), ppo, env.device)
     self.network: ActorCritic = self.agent.network
     self.observations = self.agent.observations
@@ -107,11 +97,9 @@ class Distill:
     self.sampler = make_sampler(self.rollout, config, world)
     tape = replayed(ppo, env, env.num_envs * ppo.horizon // ppo.minibatches)
     self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock, tape=tape)
-    self.iteration = 0
     self._kind = teaching.kind_of(self.agent)
     self._group = teaching.GROUP if teaching.GROUP in self.collector.obs.keys() else "policy"  # noqa: SIM118
     self._check(config.changed)
-    self._threads = torch.get_num_threads()  # for large operations
     # A teacher drives an environment as long as the share [1] is above the environment's own number
     # [local_envs]. If drivers changed from rollout to rollout, short episodes alone were the student's.
     self._share = torch.zeros(1, device=env.device)
@@ -128,17 +116,11 @@ class Distill:
     for teacher in self.teachers:
       teaching.check(teacher, self.env, self._group, width, self._kind, changed)
 
-  @property
-  def steps(self) -> int:
-    """Number of environment steps so far, over all ranks."""
-    return self.iteration * self.num_envs * self.ppo.horizon
-
   def describe(self) -> str:
     """Return one line about the environments, the networks and the hyperparameters."""
     ppo, env = self.ppo, self.env
-    ranks = counted(self.world.size, f"{self.device.type} rank")
     return (
-      f"{counted(self.num_envs, 'environment')} on {ranks}; {rollout_words(ppo, env)}"
+      f"{super().describe()}; {rollout_words(ppo, env)}"
       f"student {network_words(ppo, self.network.actor_input.width, env)}, {self.network.precision}, "
       f"of {counted(len(self.teachers), 'teacher')}, shown the group '{self._group}'; "
       f"{epoch_words(ppo, self.num_envs)}; learning rate {self.settings.lr:g}; "
@@ -148,10 +130,8 @@ class Distill:
 
   def collect(self) -> None:
     """Fill the rollout; moments and weights do not change."""
-    self.clock.begin("rollout")
     self._share.fill_(teacher_share(self.settings, self.steps))
-    with threads.use(threads.enough(self.env.num_envs)):
-      self.executor.run_parts(self._collect)
+    self.collector.run(self._collect)
 
   def _collect(self) -> None:
     self.collector.statistics.episodes.hand_over(self._turn < self._share)
@@ -165,7 +145,7 @@ class Distill:
     self.executor.compiled(self.shift)(sample["obs"], self.collector.random.uniform)
     obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
     shown = self.collector.obs[self._group]
-    with threads.use(self._threads):
+    with threads.use(self.collector.threads):
       policy, own = self.executor.compiled(self.network.act)(obs, state, restart.unsqueeze(0))
       labels = [self.executor.compiled(teacher)(shown, restart) for teacher in self.teachers]
     action = self.executor.compiled(self._choose)(policy, labels, sample)
@@ -221,7 +201,7 @@ class Distill:
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
     return (
-      self.collector.report(self.world)
+      super().report()
       | self.losses.report()
       | {
         "teacher_share": self._share,
@@ -230,45 +210,24 @@ class Distill:
       }
     )
 
-  def policy_dict(self) -> dict[str, Any]:
-    """Return the part of `state_dict` that the student needs to act; it needs no communication."""
-    return self.agent.state_dict()
+  @property
+  def parts(self) -> Parts:
+    """What a checkpoint keeps of the training."""
+    return {"optimizer": self.optimizer, "shuffle": self.sampler.random}
 
-  def load_policy(self, state: Mapping[str, Any]) -> None:
-    """Load a student, or a policy of PPO with the same network."""
-    self.agent.load_state_dict(state)
-
-  def _rank_dict(self) -> dict[str, Any]:
-    """Return this rank's part of the state."""
-    memories = [teacher.state for teacher in self.teachers]
-    return self.collector.state_dict() | {"teachers": memories, "driven": self._driven}
+  def rank_dict(self) -> dict[str, Any]:
+    """Return the teachers' memories, and which environments one of them drives."""
+    return {"teachers": [teacher.state for teacher in self.teachers], "driven": self._driven}
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks, and of the teachers a digest; every rank calls."""
-    return self.policy_dict() | {
-      "teachers": [teacher.digest for teacher in self.teachers],
-      "iteration": self.iteration,
-      "optimizer": self.optimizer.state_dict(),
-      "random": self.collector.random.state_dict(),
-      "shuffle": self.sampler.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(self._rank_dict() | self.collector.statistics.state_dict())),
-    }
+    return super().state_dict() | {"teachers": [teacher.digest for teacher in self.teachers]}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue with identical numbers; raise ValueError if the ranks are not as many, or teachers others."""
-    if len(state["ranks"]) != self.world.size:
-      raise ValueError(f"it was written by {counted(len(state['ranks']), 'rank')}, not {self.world.size}")
     teaching.check_same(state["teachers"], self.teachers)
+    super().load_state_dict(state)
     own = state["ranks"][self.world.rank]
-    check_saved(own, self._rank_dict(), finite=False, name="environments")
-    check_saved(state["optimizer"], self.optimizer.state_dict(), name="optimizer")
-    self.load_policy(state)
-    self.iteration = state["iteration"]
-    self.collector.random.load_state_dict(state["random"])
-    self.sampler.random.load_state_dict(state["shuffle"])
-    self.optimizer.load_state_dict(state["optimizer"])
-    self.collector.load_state_dict(own)
-    self.collector.statistics.load_state_dict(own)
     for teacher, remembered in zip(self.teachers, own["teachers"], strict=True):
       teacher.state.copy_(remembered)
     self._driven.copy_(own.get("driven", self._driven))

@@ -16,7 +16,6 @@ from gpurobot.device.clock import OverlappedClock
 from gpurobot.device.distributed import World
 from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
-from gpurobot.device.transfer import cloned
 from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import counted
 from gpurobot.learn.env import STYLE, VecEnv
@@ -40,14 +39,13 @@ class OverlappedPPO(PPO):
     """
     device = world.device(config.device) if config.sim_device else env.device
     self._simulating, self._learning = shared_threads(config, env.device, device)
-    super().__init__(env, config, world, device)
+    super().__init__(env, config, world)
     self.ratio = torch.ones(self.rollout.shape, dtype=self.network.dtype, device=device)
     self.rollout.ratio = self.ratio
     self._background = Background(env.device, self._simulating)
     self._age = 0  # updates between the policy that acted and the one that learns
     self._updates = 0  # of this process
-    # State of the environments before the rollout that waits was collected; None if none waits.
-    self._before: dict[str, Any] | None = None
+    self._waits = False  # a rollout; the collector's mark is the state before it was collected
 
   def make_acting(self, config: TrainConfig) -> RolloutCollector:
     """Return what acts in the environments: an agent of its own on their device."""
@@ -77,8 +75,8 @@ class OverlappedPPO(PPO):
   def collect(self) -> None:
     """Take over the rollout that was collected during the last update; the acting agent learns from it."""
     self.clock.begin("rollout")
-    self._age = int(self._before is not None)
-    if self._before is None:
+    self._age = int(self._waits)
+    if not self._waits:
       self.acting.agent.follow(self.agent)
       with self._background.running(self.acting.collect):
         pass
@@ -87,7 +85,8 @@ class OverlappedPPO(PPO):
     self.acting.agent.follow(self.agent)
     if self.device.type != self.env.device.type:
       torch.cuda.current_stream(self.device).synchronize()  # the rollout is about to be overwritten
-    self._before = cloned(super().collection_start())
+    self.collector.mark()
+    self._waits = True
     self.clock.begin("other")
 
   def update(self) -> None:
@@ -138,23 +137,19 @@ class OverlappedPPO(PPO):
       "behaviour/age": torch.full((1,), float(self._age), device=self.device)
     }
 
-  def collection_start(self) -> dict[str, Any]:
-    """Return the state of the environments from which the rollout that waits can be collected again."""
-    return super().collection_start() if self._before is None else self._before
-
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks; every rank calls."""
-    acting = {} if self._before is None else {"acting": self.acting.agent.state_dict()}
+    acting = {"acting": self.acting.agent.state_dict()} if self._waits else {}
     return super().state_dict() | acting
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
     super().load_state_dict(state)
     self.acting.agent.observations.forget()
-    self._before = None
-    if "acting" in state:
+    self._waits = "acting" in state
+    if self._waits:
       self.acting.agent.load_state_dict(state["acting"])
-      self._before = cloned(super().collection_start())
+      self.collector.mark()
       with self._background.running(self.acting.collect):
         pass
       # The saved statistics have the rollout's already.

@@ -10,15 +10,11 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.device import process
-from gpurobot.device.arithmetic import set_arithmetic
 from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
-from gpurobot.device.executor import Executor
-from gpurobot.device.transfer import to_cpu
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import Spaces, actor_critic
-from gpurobot.learn.algorithm import counted, epoch_words, network_words, replayed
+from gpurobot.learn.algorithm import Algorithm, epoch_words, network_words, replayed
 from gpurobot.learn.critic import ScalarHead, rescale
 from gpurobot.learn.discriminator import reference_of
 from gpurobot.learn.distribution import Gaussian
@@ -34,7 +30,7 @@ from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.reward_sum import RewardSum
 from gpurobot.learn.rollout import MinibatchEpochs, Rollout, make_sampler
 from gpurobot.learn.rollout_collector import RolloutCollector
-from gpurobot.learn.saved_state import check_saved
+from gpurobot.learn.saved_state import Parts, state_of
 from gpurobot.learn.statistics import LossMeans, Means
 from gpurobot.settings.algorithms import Bootstrap, PPOConfig, Recurrence, Schedule
 from gpurobot.settings.config import ConfigError, TrainConfig
@@ -88,31 +84,18 @@ def _check_size(ppo: PPOConfig, env: VecEnv, device: torch.device) -> None:
     warnings.warn(f"a network of {weights:,} weights: to build it may take minutes", stacklevel=2)
 
 
-class PPO:
-  """One rank's part of PPO, an `algorithm.Algorithm`.
+class PPO(Algorithm):
+  """One rank's part of PPO."""
 
-  All persistent tensors are written in place, and the pieces between two collectives take and return nothing:
-  on CUDA each is a graph.
-  """
-
-  buffer, first_update = None, 0
-
-  def __init__(
-    self, env: VecEnv, config: TrainConfig, world: World, device: torch.device | None = None
-  ) -> None:
+  def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
     """Build the agent, the same on every rank, and reset the environments.
 
-    device: of the agent and of all that learns; None: the environments' device. Raises ConfigError if the
-    settings do not fit the environment or the device.
+    Raises ConfigError if the settings do not fit the environment or the device.
     """
-    device = device or env.device
-    check(config, env, device)
-    process.keep_memory()
-    set_arithmetic(config.tf32)
-    torch.manual_seed(config.seed)
-    ppo = config.ppo
-    self.env, self.ppo, self.world, self.num_envs, self.device = env, ppo, world, config.num_envs, device
-    self.executor = Executor(config, device, world.gather)
+    super().__init__(env, config, world, config.ppo.horizon)
+    check(config, env, self.device)
+    ppo, device = config.ppo, self.device
+    self.ppo = ppo
     self.agent = actor_critic(Spaces.of(env), ppo, device)
     self.network: ActorCritic = self.agent.network
     self.observations = self.agent.observations
@@ -134,7 +117,6 @@ class PPO:
     self.sampler = make_sampler(self.rollout, config, world)
     tape = replayed(ppo, env, env.num_envs * ppo.horizon // ppo.minibatches)
     self.epochs = MinibatchEpochs(self.sampler, self.optimizer, self.executor, self.clock, tape=tape)
-    self.iteration = 0
     # Data between the pieces of an update: n, sum and sum of squares of the advantages [3]; weight,
     # divergence and skipped steps of an epoch [3]; weight of the entropy bonus [1].
     self._advantages = torch.zeros(3, dtype=torch.float64, device=device)
@@ -153,19 +135,12 @@ class PPO:
     """Return the timer of an iteration's parts: the collector's."""
     return self.collector.clock
 
-  @property
-  def steps(self) -> int:
-    """Number of environment steps so far, over all ranks."""
-    return self.iteration * self.num_envs * self.ppo.horizon
-
   def describe(self) -> str:
     """Return one line about the environments, the network and the hyperparameters."""
     ppo, env = self.ppo, self.env
-    ranks = counted(self.world.size, f"{self.device.type} rank")
-    cores = f" with {counted(torch.get_num_threads(), 'thread')}" if self.device.type == "cpu" else ""
     minibatch = self.num_envs * ppo.horizon // ppo.minibatches
     return (
-      f"{counted(self.num_envs, 'environment')} on {ranks}{cores}; {rollout_words(ppo, env)}"
+      f"{super().describe()}; {rollout_words(ppo, env)}"
       f"network {network_words(ppo, self.network.actor_input.width, env)} "
       f"{'shared' if self.network.shared else 'separate'}, {self.network.precision}; "
       f"{epoch_words(ppo, self.num_envs)}; learning rate {ppo.lr:g} x {self.scale:.3g} "
@@ -335,59 +310,30 @@ class PPO:
       }
     )
 
-  def policy_dict(self) -> dict[str, Any]:
-    """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
-    return self.agent.state_dict() | {
-      "value_moments": self.value_moments.state_dict(),
-      "rewards": self.rewards.state_dict(),  # the unit of the values
-    }
+  @property
+  def policy_parts(self) -> Parts:
+    """The unit of the values."""
+    return {"value_moments": self.value_moments, "rewards": self.rewards}
+
+  @property
+  def parts(self) -> Parts:
+    """What a checkpoint keeps of the training."""
+    return {"optimizer": self.optimizer, "shuffle": self.sampler.random}
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load the network and its moments from a `policy_dict` or `state_dict`."""
-    self.agent.check_images(state)
-    check_saved(state, self.policy_dict())
-    self.agent.load_state_dict(state)
+    super().load_policy({**state_of(self.policy_parts), **state})  # older checkpoints have no rewards
     if "value_moments" not in state:
       LOG.info("the critic is new: the policy was distilled, and has learnt no values")
-      return
-    self.value_moments.load_state_dict(state["value_moments"])
-    self.rewards.load_state_dict(state.get("rewards", self.rewards.state_dict()))  # older checkpoints: none
-
-  def collection_start(self) -> dict[str, Any]:
-    """Return this rank's state of the environments and of their random numbers before the next collection."""
-    collector = self.collector
-    return {"environments": collector.state_dict(), "random": collector.random.state_dict()}
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks; every rank calls."""
-    start = self.collection_start()
-    own = start["environments"] | self.collector.statistics.state_dict()
-    return self.policy_dict() | {
-      "iteration": self.iteration,
-      "optimizer": self.optimizer.state_dict(),
-      "schedule": self.ppo.schedule.name,
-      "random": start["random"],
-      "shuffle": self.sampler.random.state_dict(),
-      "learned_rewards": self.reward_sum.state_dict(),
-      "ranks": self.world.gather(to_cpu(own)),  # each has its own device
-    }
+    learned = {"learned_rewards": self.reward_sum.state_dict()}
+    return super().state_dict() | {"schedule": self.ppo.schedule.name} | learned
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
-    if len(state["ranks"]) != self.world.size:
-      raise ValueError(f"it was written by {counted(len(state['ranks']), 'rank')}, not {self.world.size}")
-    own = state["ranks"][self.world.rank]
-    check_saved(own, self.collector.state_dict(), finite=False, name="environments")
-    check_saved(state["optimizer"], self.optimizer.state_dict(), name="optimizer")
-    check_saved(state["value_moments"], self.value_moments.state_dict(), name="value_moments")
-    check_saved({"iteration": state["iteration"]}, {"iteration": self.iteration})
-    self.load_policy(state)
-    self.iteration = state["iteration"]
-    self.collector.random.load_state_dict(state["random"])
-    self.sampler.random.load_state_dict(state["shuffle"])
-    self.optimizer.load_state_dict(state["optimizer"])
+    super().load_state_dict(state)
     if self.ppo.schedule is Schedule.constant and state.get("schedule") == Schedule.adaptive:
       self.optimizer.rate.fill_(self.ppo.lr * self.scale)
     self.reward_sum.load_state_dict(state.get("learned_rewards", {}))  # older checkpoints: none
-    self.collector.load_state_dict(own)
-    self.collector.statistics.load_state_dict(own)

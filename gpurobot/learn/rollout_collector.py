@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from gpurobot.device import threads
@@ -33,20 +32,17 @@ class RolloutCollector:
     pinned: bool = False,
   ) -> None:
     """Allocate the rollout, `pinned` if a GPU copies from it, and reset the environments."""
-    self.env, self.agent, self.executor = env, agent, executor
+    self.agent, self.executor = agent, executor
     ppo = config.ppo
     self.rollout = Rollout(env, agent.network, ppo.horizon, sequence_length(ppo), env.device, pinned)
     self.shift = RandomShift(images_of(env), ppo.random_shift)
     self.collector = Collector(env, agent, self.rollout, config, world, executor)
     if ppo.amp.style_weight:
       self.rollout.keep_style(self.collector.obs[STYLE].shape[1])
-    self._threads = torch.get_num_threads()  # for large operations
 
   def collect(self) -> None:
     """Fill the rollout with the agent's policy; moments and weights do not change."""
-    self.collector.clock.begin("rollout")
-    with threads.use(threads.enough(self.env.num_envs)):
-      self.executor.run_parts(self._collect)
+    self.collector.run(self._collect)
 
   def _collect(self) -> None:
     self.agent.network.head.remember()
@@ -62,7 +58,7 @@ class RolloutCollector:
     """
     self.executor.compiled(self.shift)(sample["obs"], self.collector.random.uniform)
     obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
-    with threads.use(self._threads):
+    with threads.use(self.collector.threads):
       policy, value, state = self.executor.compiled(self.agent.network)(obs, state, restart.unsqueeze(0))
     return self.executor.compiled(self._draw)(policy, value, sample), state
 

@@ -1,10 +1,29 @@
-"""Check of a saved state against the state that it is loaded into."""
+"""State of objects by name, and its check against the state that it is loaded into."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tensordict import TensorDictBase
 from torch import Tensor
+
+# Objects with `state_dict` and `load_state_dict` by name, or groups of them.
+Parts = Mapping[str, Any]
+
+
+def state_of(parts: Parts) -> dict[str, Any]:
+  """Return the states of parts by name."""
+  return {
+    name: state_of(part) if isinstance(part, Mapping) else part.state_dict() for name, part in parts.items()
+  }
+
+
+def load_state(parts: Parts, state: Mapping[str, Any]) -> None:
+  """Load the states of parts by name; raise KeyError if one is missing."""
+  for name, part in parts.items():
+    if isinstance(part, Mapping):
+      load_state(part, state[name])
+    else:
+      part.load_state_dict(state[name])
 
 
 def check_saved(saved: Any, own: Any, *, finite: bool = True, name: str = "") -> None:

@@ -20,6 +20,7 @@ from gpurobot.learn.off_policy.base import OffPolicy
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import assign, defaults
+from gpurobot.training import LEARNERS
 from tasks import ant, cartpole
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot import pushed_box, styled, taught_pixels, toy, toy_pixels
@@ -27,7 +28,6 @@ from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
 from tests.instances import thorough
 from tests.tasks import shaken_cartpole
-from train import LEARNERS
 
 ITERATIONS = 4
 

@@ -24,8 +24,8 @@ from gpurobot.settings.algorithms import (
   TD3Config,
 )
 from gpurobot.settings.config import AlgorithmName, TrainConfig, algorithm_settings, assign, defaults
+from gpurobot.training import LEARNERS
 from tests.instances import first, thorough
-from train import LEARNERS
 
 CPU = torch.device("cpu")
 

@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from gpurobot.device import process, threads
-from gpurobot.device.arithmetic import set_arithmetic
+from gpurobot.device import threads
 from gpurobot.device.distributed import World
-from gpurobot.device.executor import Executor
-from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.agent import Spaces, actor
-from gpurobot.learn.algorithm import counted, layer_words, replayed
+from gpurobot.learn.algorithm import Algorithm, counted, layer_words, replayed
 from gpurobot.learn.collector import Collector
 from gpurobot.learn.critic import rescale
 from gpurobot.learn.distribution import Gaussian
@@ -33,7 +30,7 @@ from gpurobot.learn.optimizer import Optimizer, PolicyAverage, target_network
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.replay_buffer import Replay, replay_bytes
 from gpurobot.learn.reward import RewardScaler
-from gpurobot.learn.saved_state import check_saved
+from gpurobot.learn.saved_state import Parts, load_state, state_of
 from gpurobot.learn.statistics import LossMeans
 from gpurobot.settings.config import TrainConfig, off_policy
 
@@ -48,11 +45,10 @@ class PolicyLoss(NamedTuple):
   other: Tensor | None = None  # another loss, a scalar, of weights that the policy does not have
 
 
-class OffPolicy:
-  """One rank's part of an off-policy algorithm, an `algorithm.Algorithm`.
+class OffPolicy(Algorithm):
+  """One rank's part of an off-policy algorithm.
 
-  Subclasses say how it explores, what follows a transition, and what the policy minimises. As in PPO, all
-  persistent tensors are written in place, and pieces between two collectives take and return nothing.
+  Subclasses say how it explores, what follows a transition, and what the policy minimises.
   """
 
   sums: tuple[str, ...]  # names of the sums of the policy's loss
@@ -64,13 +60,9 @@ class OffPolicy:
     Raises ConfigError if the settings do not fit the environment or the device.
     """
     check(config, env)
-    process.keep_memory()
-    set_arithmetic(config.tf32)
-    torch.manual_seed(config.seed)
-    self.env, self.world, self.num_envs, self.name = env, world, config.num_envs, config.algorithm
-    self.device = env.device
-    self.settings = settings = off_policy(config)
-    self.executor = Executor(config, env.device, world.gather)
+    self.name, self.settings = config.algorithm, off_policy(config)
+    settings = self.settings
+    super().__init__(env, config, world, settings.horizon)
     self.agent = actor(Spaces.of(env), settings, env.device)
     self.network: Actor = self.agent.network
     self.observations, dtype = self.agent.observations, self.network.dtype
@@ -97,8 +89,7 @@ class OffPolicy:
       self.collector.statistics.episodes.marked["quiet"] = self._quiet
     count = settings.batch_size // world.size
     self.sampler = make_sampler(env, self.replay, count, config, world)
-    self._threads = torch.get_num_threads()  # for large operations
-    self.iteration = self._began = 0  # _began: the iteration in which the replay buffer was empty
+    self._began = 0  # the iteration in which the replay buffer was empty
     self.shift = RandomShift(images_of(env), settings.random_shift)
     self.batch = Batch(env, self.network, self.noises, (self.sampler.batches, count))
     self._tape = replayed(settings, env, count)
@@ -130,11 +121,6 @@ class OffPolicy:
     least = max(self.settings.learning_starts, self.settings.n_step + 1)
     return -(-least // self.settings.horizon) - 1
 
-  @property
-  def steps(self) -> int:
-    """Number of environment steps so far, over all ranks."""
-    return self.iteration * self.num_envs * self.settings.horizon
-
   def describe(self) -> str:
     """Return one line about the environments, the networks and the hyperparameters."""
     own, env = self.settings, self.env
@@ -143,7 +129,7 @@ class OffPolicy:
     held = self.replay.length * self.num_envs
     needed = replay_bytes(env, self.replay.length, self.network.dtype, self._stored)
     return (
-      f"{counted(self.num_envs, 'environment')} on {counted(self.world.size, f'{env.device.type} rank')}; "
+      f"{super().describe()}; "
       f"{self.name.upper()}, {image_words(own, env)}policy {policy}, twin critics {critic}, "
       f"{self.network.precision}; {counted(own.updates_per_step, 'gradient step')} of {own.batch_size} "
       "transitions after each step; "
@@ -153,9 +139,7 @@ class OffPolicy:
 
   def collect(self) -> None:
     """Take steps with the current policy and store them in the replay buffer."""
-    self.clock.begin("rollout")
-    with threads.use(threads.enough(self.env.num_envs)):
-      self.executor.run_parts(self._collect)
+    self.collector.run(self._collect)
     self.replay.written += self.settings.horizon
 
   def _collect(self) -> None:
@@ -164,7 +148,7 @@ class OffPolicy:
   def _act(self, sample: dict[str, Any], state: Tensor, _restart: Tensor) -> tuple[Tensor, Tensor]:
     """Return actions [local_envs, num_actions] and the state, see `collector.Act`."""
     self.replay.keep_obs(self.collector.obs, self.observations.moments)
-    with threads.use(self._threads):
+    with threads.use(self.collector.threads):
       policy = self.executor.compiled(self.network)(sample["obs"])
     random = self.collector.random
     random.advance()
@@ -335,61 +319,37 @@ class OffPolicy:
     """The networks besides the policy's, by their names in a checkpoint."""
     return {"critics": self.critics, "targets": self.targets, "average": self.average.network}
 
-  def policy_dict(self) -> dict[str, Any]:
-    """Return the part of `state_dict` that a policy needs to act; it needs no communication."""
-    others = {name: module.state_dict() for name, module in self.modules.items()}
-    return self.agent.state_dict() | others | {"rewards": self.rewards.state_dict()}  # the unit of the values
+  @property
+  def policy_parts(self) -> Parts:
+    """The other networks, and the unit of the values."""
+    return self.modules | {"rewards": self.rewards}
+
+  @property
+  def parts(self) -> Parts:
+    """What a checkpoint keeps of the training."""
+    return {"optimizers": self.optimizers, "draws": self.sampler.random}
 
   def load_policy(self, state: Mapping[str, Any]) -> None:
     """Load networks and moments from a `policy_dict` or `state_dict`."""
-    self.agent.check_images(state)
-    check_saved(state, self.policy_dict())
-    self.agent.load_state_dict(state)
-    saved = {"average": state["network"], **state}  # older checkpoints have no average
-    for name, module in self.modules.items():
-      module.load_state_dict(saved[name])
-    self.rewards.load_state_dict(state["rewards"])
+    super().load_policy({"average": state["network"], **state})  # older checkpoints have no average
 
-  def _rank_dict(self) -> dict[str, Any]:
-    """Return this rank's part of the state."""
-    if not self.settings.save_buffer:
-      return self.collector.state_dict()
-    parts = {"replay": self.replay.state_dict(), "sampler": self.sampler.state_dict()}
-    return self.collector.state_dict() | parts
+  def rank_dict(self) -> dict[str, Any]:
+    """Return the state of the replay buffer if checkpoints keep it."""
+    return state_of({"replay": self.replay, "sampler": self.sampler}) if self.settings.save_buffer else {}
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks but the rows of `buffer`; every rank calls."""
-    return self.policy_dict() | {
-      "iteration": self.iteration,
-      "began": self._began,
-      "optimizers": {name: own.state_dict() for name, own in self.optimizers.items()},
-      "random": self.collector.random.state_dict(),
-      "draws": self.sampler.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(self._rank_dict() | self.collector.statistics.state_dict())),
-    }
+    return super().state_dict() | {"began": self._began}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs.
 
     The rows of `buffer` are to be loaded too. A replay buffer that a checkpoint lacks is filled anew.
     """
-    if len(state["ranks"]) != self.world.size:
-      raise ValueError(f"it was written by {len(state['ranks'])} rank(s), not {self.world.size}")
+    super().load_state_dict(state)
     own = state["ranks"][self.world.rank]
-    check_saved(own, self._rank_dict(), finite=False, name="environments")
-    for name, optimizer in self.optimizers.items():
-      check_saved(state["optimizers"][name], optimizer.state_dict(), name=f"optimizers.{name}")
-    self.load_policy(state)
-    self.iteration = state["iteration"]
-    self.collector.random.load_state_dict(state["random"])
-    self.sampler.random.load_state_dict(state["draws"])
-    for name, optimizer in self.optimizers.items():
-      optimizer.load_state_dict(state["optimizers"][name])
-    self.collector.load_state_dict(own)
-    self.collector.statistics.load_state_dict(own)
     if self.settings.save_buffer and "replay" in own:
-      self.replay.load_state_dict(own["replay"])
-      self.sampler.load_state_dict(own["sampler"])
+      load_state({"replay": self.replay, "sampler": self.sampler}, own)
       self._began = state["began"]
     else:
       self.replay.clear()

@@ -1,10 +1,9 @@
-"""Another algorithm than PPO, of the same parts: a run asks for no more than the protocol."""
+"""Another algorithm than PPO: a run asks for no more than the base and three methods."""
 
 import pytest
 import torch
 
 from gpurobot.device.distributed import World
-from gpurobot.device.executor import Executor
 from gpurobot.learn.agent import Spaces, actor_critic
 from gpurobot.learn.algorithm import LARGEST, Algorithm, replayed
 from gpurobot.learn.collector import Collector
@@ -18,24 +17,16 @@ from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy, toy_pixels
 
 
-class RandomSearch:
+class RandomSearch(Algorithm):
   """Moves the weights by noise, and back where the rewards have not become larger."""
 
-  buffer, first_update = None, 0
-
   def __init__(self, env, config, world):
-    self.env, self.world, self.config, self.iteration = env, world, config, 0
-    self.device = env.device
-    self.executor = Executor(config, env.device, world.gather)
+    super().__init__(env, config, world, config.ppo.horizon)
     self.agent = actor_critic(Spaces.of(env), config.ppo, env.device)
     self.rollout = Rollout(env, self.agent.network, config.ppo.horizon, 1, env.device)
     self.collector = Collector(env, self.agent, self.rollout, config, world, self.executor)
     self.clock = self.collector.clock
     self.best, self.weights = -float("inf"), self.agent.network.state_dict()
-
-  @property
-  def steps(self):
-    return self.iteration * self.rollout.samples.numel()
 
   def collect(self):
     self.rollout.restart()
@@ -55,32 +46,10 @@ class RandomSearch:
     self.agent.network.load_state_dict({name: w + 0.1 * noise for name, w in self.weights.items()})
     self.iteration += 1
 
-  def describe(self):
-    return "random search"
-
-  def report(self):
-    return self.collector.statistics.report(self.world, self.env.counters())
-
-  def policy_dict(self):
-    return self.agent.state_dict()
-
-  def load_policy(self, state):
-    self.agent.load_state_dict(state)
-
-  def state_dict(self):
-    own = {"iteration": self.iteration, "random": self.collector.random.state_dict()}
-    return self.policy_dict() | own | {"ranks": self.world.gather(self.collector.state_dict())}
-
-  def load_state_dict(self, state):
-    self.load_policy(state)
-    self.iteration = state["iteration"]
-    self.collector.random.load_state_dict(state["random"])
-    self.collector.load_state_dict(state["ranks"][self.world.rank])
-
 
 def train(folder, **values) -> RandomSearch:
   config = assign(defaults(toy), {"run_dir": str(folder), "log_every": 1} | values)
-  learner: Algorithm = RandomSearch(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
+  learner = RandomSearch(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
   with TrainingRun(config, learner) as run:
     while not run.should_stop():
       learner.collect()

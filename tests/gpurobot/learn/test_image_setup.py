@@ -8,9 +8,9 @@ from gpurobot.learn import image_setup
 from gpurobot.learn.env import Image
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import ConfigError, assign, defaults
+from gpurobot.training import LEARNERS
 from tests.gpurobot import toy, toy_pixels
 from tests.instances import first
-from train import LEARNERS
 
 IMAGE_BYTES = 20 * 20 * 3 + 20 * 20 * 2
 

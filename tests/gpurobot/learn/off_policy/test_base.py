@@ -10,6 +10,7 @@ from gpurobot.device import usage
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
 from gpurobot.learn.agent import restored
+from gpurobot.learn.algorithm import counted
 from gpurobot.learn.off_policy import setup
 from gpurobot.learn.off_policy.base import OffPolicy
 from gpurobot.learn.off_policy.sac import SAC
@@ -349,11 +350,11 @@ def test_the_report_tells_of_the_replay_buffer(name):
 
 @both
 def test_one_line_says_what_trains(name):
+  threads = counted(torch.get_num_threads(), "thread")
   assert make(name, save_buffer=False).describe() == (
-    f"16 environments on 1 cpu rank; {name.upper()}, policy 2-8-2 silu, twin critics 5-8 silu, float64; "
-    "2 gradient steps of 64 transitions after each step; replay buffer of 1,024 transitions, "
-    "5.8e-05 GB per rank, "
-    "not in the checkpoints"
+    f"16 environments on 1 cpu rank with {threads}; {name.upper()}, policy 2-8-2 silu, "
+    "twin critics 5-8 silu, float64; 2 gradient steps of 64 transitions after each step; "
+    "replay buffer of 1,024 transitions, 5.8e-05 GB per rank, not in the checkpoints"
   )
 
 
