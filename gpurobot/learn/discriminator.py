@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from gpurobot.learn.env import STYLE, VecEnv, style_reference
+from gpurobot.learn.env import STYLE, VecEnv
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
 from gpurobot.learn.normalize import BOUND
@@ -18,7 +18,7 @@ def reference_of(env: VecEnv, amp: AMPConfig) -> Tensor:
 
   It reads them from the device, once.
   """
-  given, reference = f"ppo.amp.style_weight={amp.style_weight:g}", style_reference(env)
+  given, reference = f"ppo.amp.style_weight={amp.style_weight:g}", env.style_reference
   if reference is None:
     raise ConfigError(f"{given}: the task has no style reference; write ppo.amp.style_weight=0")
   if reference.dim() != 3 or reference.shape[1] != 2 or not len(reference):

@@ -1,12 +1,14 @@
 """Protocol of vectorised environments: tensors in, TensorDict out, no synchronisation with the host."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from tensordict import TensorDict
 from torch import Tensor
+
+STYLE = "style"  # observation group of the features that a style reward compares with a reference
 
 
 class Image(NamedTuple):
@@ -40,7 +42,7 @@ class Image(NamedTuple):
 class VecEnv(Protocol):
   """`num_envs` environments of one rank, stepped as one batch; a step resets those whose episode ended.
 
-  Environments with images have `images: Mapping[str, Image]` too; see `images_of`.
+  What has a value here is optional for environments that derive from it; others declare it in their class.
   """
 
   num_envs: int  # number of environments on this rank: the `local_envs` of the trainer
@@ -59,6 +61,35 @@ class VecEnv(Protocol):
 
   # Set by the trainer; the environments call it with "physics" or "task", the part that the timers count.
   begin_part: Callable[[str], None]
+
+  @property
+  def images(self) -> Mapping[str, tuple[Any, ...]]:
+    """Images among the observations by name, with the fields of `Image`."""
+    return {}
+
+  @property
+  def obs_names(self) -> Mapping[str, list[str]]:
+    """Name of the block of each column by observation group."""
+    return {}
+
+  @property
+  def identity(self) -> Mapping[str, Any]:
+    """Names of actions, joints and controls, in order, and digests of the model; see `identity.names_of`."""
+    return {}
+
+  @property
+  def left_out(self) -> Sequence[str]:
+    """Features of the robot's file that the engine does not simulate."""
+    return ()
+
+  @property
+  def style_reference(self) -> Tensor | None:
+    """Pairs of successive states of a reference motion [n, 2, width], on the device.
+
+    The group "style" [num_envs, width] in obs and final_obs has the same features of the present state,
+    without noise. It is not one of `obs_dims`.
+    """
+    return None
 
   def reset(self) -> TensorDict:
     """Start new episodes; return the observation groups, float32 [num_envs, width] each, and the images.
@@ -83,6 +114,10 @@ class VecEnv(Protocol):
     success: bool [num_envs], an episode ended with success (only if the task defines success).
     """
 
+  def teacher_index(self, count: int) -> Tensor | None:  # noqa: ARG002 (a task may need it)
+    """Return which of `count` teachers teaches each environment [num_envs] int64; None: equal shares."""
+    return None
+
   def counters(self) -> dict[str, Tensor]:
     """Return cumulative counts since the start, by name, as scalars on the device."""
 
@@ -102,24 +137,5 @@ class VecEnv(Protocol):
 
 
 def images_of(env: VecEnv) -> dict[str, Image]:
-  """Return the images by name; environments without images need not say so."""
-  return {name: Image(*image) for name, image in getattr(env, "images", {}).items()}
-
-
-STYLE = "style"  # observation group of the features that a style reward compares with a reference
-
-
-def style_reference(env: VecEnv) -> Tensor | None:
-  """Return pairs of successive states of a reference motion [n, 2, width]; None: there are none.
-
-  Environments that have them have `style_reference`, on the device, and the group "style" [num_envs, width]
-  in obs and final_obs: the same features of the present state, without noise. It is not one of `obs_dims`.
-  """
-  reference: Tensor | None = getattr(env, "style_reference", None)
-  return reference
-
-
-def block_names(env: VecEnv) -> Mapping[str, list[str]]:
-  """Return the block of each column by observation group; empty if the environments, no tasks, name none."""
-  names: Mapping[str, list[str]] = getattr(env, "obs_names", {})
-  return names
+  """Return the images by name; a task has a type of its own with the same fields."""
+  return {name: Image(*image) for name, image in env.images.items()}

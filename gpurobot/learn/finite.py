@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from gpurobot.learn.env import VecEnv, block_names, images_of
+from gpurobot.learn.env import VecEnv, images_of
 
 WIDEST = 2**20  # columns of an observation group: more than any has
 
@@ -69,7 +69,7 @@ def _widths(env: VecEnv) -> dict[str, int]:
 def describe(source: int, env: VecEnv) -> str:
   """Say which observation `FiniteCheck.source` is: column, group, and environment by its global index."""
   rest, column = divmod(source, WIDEST)
-  names, widths = block_names(env), _widths(env)
+  names, widths = env.obs_names, _widths(env)
   index, group = divmod(rest, len(widths))
   name = list(widths)[group]
   if name not in env.obs_dims:

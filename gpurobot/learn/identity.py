@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from itertools import islice, zip_longest
 from typing import Any
 
-from gpurobot.learn.env import VecEnv, block_names
+from gpurobot.learn.env import VecEnv
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.settings.config import ConfigError
 
 
 def names_of(env: VecEnv) -> dict[str, Any]:
   """Return by kind the names of columns, actions, joints and controls, in order, and digests of the model."""
-  columns = {f"column of '{group}'": list(names) for group, names in block_names(env).items()}
-  return columns | dict(getattr(env, "identity", {}))
+  columns = {f"column of '{group}'": list(names) for group, names in env.obs_names.items()}
+  return columns | dict(env.identity)
 
 
 def compare(source: str, then: Any, now: Mapping[str, Any], changed: bool, *, exact: bool = False) -> None:

@@ -8,7 +8,7 @@ import torch
 from tensordict import TensorDict, TensorDictBase
 from torch import Tensor
 
-from gpurobot.learn.env import VecEnv, block_names, images_of
+from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.normalize import OUTLIER, Moments
 from gpurobot.learn.random import Random
 from gpurobot.settings.algorithms import Storage
@@ -57,7 +57,7 @@ class StoredObs:
   def __init__(self, env: VecEnv, storage: Storage = Storage.float32, blocks: Collection[str] = ()) -> None:
     """Keep the named blocks of observations in the type `storage`, or all if none are named."""
     self.kind, self._num_envs, self._device = KINDS[storage], env.num_envs, env.device
-    self.images, names = images_of(env), block_names(env)
+    self.images, names = images_of(env), env.obs_names
     self._columns: dict[str, tuple[Tensor, Tensor]] = {}  # by group: those kept as they are, and the others
     self._order: dict[str, Tensor] = {}  # by group: where each column is among the two, one after the other
     for group, width in env.obs_dims.items():

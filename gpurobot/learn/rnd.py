@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from gpurobot.learn.env import VecEnv, block_names
+from gpurobot.learn.env import VecEnv
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
 from gpurobot.settings.algorithms import RNDConfig
@@ -21,7 +21,7 @@ def columns(rnd: RNDConfig, env: VecEnv) -> list[int]:
     )
   if not env.obs_dims[rnd.group]:
     raise ConfigError(f"ppo.rnd.group={rnd.group}: novelty is of numbers, and this group has images alone")
-  names = block_names(env).get(rnd.group, [])
+  names = env.obs_names.get(rnd.group, [])
   for block in rnd.blocks:
     if block not in names:
       known = list(dict.fromkeys(names))

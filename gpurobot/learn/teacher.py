@@ -110,12 +110,10 @@ def _actions(count: int, choices: Sequence[int]) -> str:
 def assign(env: VecEnv, count: int, first_env: int, num_envs: int) -> Tensor:
   """Return which of `count` teachers teaches each environment [local_envs] int64.
 
-  A task may define `teacher_index(count)`, which returns None for a number it does not know. Otherwise
-  they have equal shares: first_env is the global index of this rank's first environment, of num_envs.
+  Without a `VecEnv.teacher_index` they have equal shares: first_env is the global index of this rank's first
+  environment, of num_envs.
   """
-  own = getattr(env, "teacher_index", None)
-  index: Tensor | None = own(count) if own else None
-  if index is not None:
+  if (index := env.teacher_index(count)) is not None:
     return index
   return (first_env + torch.arange(env.num_envs, device=env.device)) * count // num_envs
 

@@ -391,7 +391,7 @@ class Saver:
       for files in content.get("replay", []):
         if isinstance(files, OSError):
           raise files
-      left_out = list(getattr(self.learner.env, "left_out", ()))  # of the robot file, by the engine
+      left_out = list(self.learner.env.left_out)  # of the robot file, by the engine
       write(self.folder, {"config": to_dict(self.config), "left_out": left_out} | content)
     except OSError as error:
       self.failed = True

@@ -95,8 +95,7 @@ class Log:
     self.display.tell(self.learner.describe())
     if _lacks_tensorboard():
       self.display.tell("no events for TensorBoard are written: pip install 'gpurobot[plot]'")
-    left_out = getattr(self.learner.env, "left_out", ())  # environments of other engines lack it
-    self.warn([f"not simulated: {part}" for part in left_out])
+    self.warn([f"not simulated: {part}" for part in self.learner.env.left_out])
     self.warn(silent + self._loggers.write_config(settings))
     return ""
 

@@ -27,6 +27,10 @@ class Sensing(Names):
     """Names of actions, joints and controls, and digests of the model: what a policy of the task rests on."""
     return {"action": list(self.action_names()), **physics.identity(self.model)}
 
+  def teacher_index(self, count: int) -> Tensor | None:  # noqa: ARG002 (a task may need it)
+    """Return which of `count` teachers teaches each environment [num_envs] int64; None: equal shares."""
+    return None
+
   def rays(
     self,
     body: str,

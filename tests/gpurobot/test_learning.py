@@ -13,6 +13,7 @@ import tasks
 from gpurobot import evaluate
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
+from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 from gpurobot.settings.algorithms import (
   Critic,
@@ -30,8 +31,8 @@ from tests.instances import first, thorough
 CPU = torch.device("cpu")
 
 
-class Env:
-  """What the environments here share as a VecEnv: one observation group, and nothing to save."""
+class Env(VecEnv):
+  """What the environments here share: one observation group, and nothing to save."""
 
   device, choices, mirror = CPU, (), None
 

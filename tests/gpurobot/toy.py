@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import torch
 from tensordict import TensorDict
 
+from gpurobot.learn.env import VecEnv
+
 PPO = {
   "hidden": [16, 16],
   "horizon": 8,
@@ -33,12 +35,13 @@ class Config:
   )
 
 
-class Task:
+class Task(VecEnv):
   """Positions [num_envs, 2] move by the action; the reward is minus the distance from the origin."""
 
   num_actions = 2
   choices = ()
-  mirror = None
+  mirror = style_reference = None
+  obs_names: ClassVar = {}
   obs_dims: ClassVar = {"policy": 2, "critic": 3}
 
   def __init__(self, config, num_envs, device="cpu", *, random, training=True, simulation=None):

@@ -6,7 +6,7 @@ from torch import Tensor
 from gpurobot.device.distributed import World
 from gpurobot.device.usage import total_memory
 from gpurobot.learn.agent import resolve
-from gpurobot.learn.env import VecEnv, block_names, images_of
+from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.image_setup import check_images
 from gpurobot.learn.network import weight_dtype
 from gpurobot.learn.off_policy.prioritized import PrioritizedSampler
@@ -60,7 +60,7 @@ def check(config: TrainConfig, env: VecEnv) -> None:
 def stored_obs(config: TrainConfig, env: VecEnv) -> StoredObs:
   """Return how the settings keep observations; raise ConfigError if no group has a block that they name."""
   own = off_policy(config)
-  known = sorted({block for blocks in block_names(env).values() for block in blocks})
+  known = sorted({block for blocks in env.obs_names.values() for block in blocks})
   for block in own.storage_blocks:
     if block not in known:
       raise ConfigError(

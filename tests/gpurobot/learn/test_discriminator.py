@@ -1,4 +1,5 @@
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -168,14 +169,6 @@ def test_the_style_pulls_the_policy_to_the_reference():
   assert distance[0.0] > 0.6
 
 
-class Without:
-  """Environments with some reference, or none."""
-
-  def __init__(self, reference=None):
-    if reference is not None:
-      self.style_reference = reference
-
-
 @pytest.mark.parametrize(("reference", "message"), [
   (None, "the task has no style reference; write ppo.amp.style_weight=0"),
   (torch.zeros(4, 2), r"style_reference has shape \[4, 2\], not \[pairs, 2, width\]"),
@@ -185,7 +178,7 @@ class Without:
 ])  # fmt: skip
 def test_a_reference_that_does_not_serve_is_named(reference, message):
   with pytest.raises(ConfigError, match=rf"^ppo.amp.style_weight=0.5: {message}$"):
-    reference_of(Without(reference), AMPConfig(style_weight=0.5))
+    reference_of(SimpleNamespace(style_reference=reference), AMPConfig(style_weight=0.5))
 
 
 def test_a_task_without_a_style_is_named_before_anything_runs():

@@ -113,7 +113,7 @@ def test_an_unknown_group_is_named():
 
 
 def test_novelty_of_images_alone_is_refused():
-  env = SimpleNamespace(obs_dims={"policy": 0, "critic": 4})
+  env = SimpleNamespace(obs_dims={"policy": 0, "critic": 4}, obs_names={})
   assert columns(RNDConfig(group="critic"), env) == [0, 1, 2, 3]
   with pytest.raises(ConfigError, match="this group has images alone"):
     columns(RNDConfig(group="policy"), env)
