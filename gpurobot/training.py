@@ -12,7 +12,7 @@ from gpurobot.learn.distill import Distill
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.off_policy.sac import SAC
 from gpurobot.learn.off_policy.td3 import TD3
-from gpurobot.learn.overlap import OverlappedPPO
+from gpurobot.learn.overlap import OverlappedRollouts
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.learn.teacher import Teacher
@@ -34,7 +34,9 @@ def make_learner(
   """Return the learner that the settings name; `taught_by` are the teachers of a distillation."""
   if settings.algorithm is config.AlgorithmName.distill:
     return Distill(env, settings, world, taught_by)
-  return (OverlappedPPO if settings.overlap else LEARNERS[settings.algorithm])(env, settings, world)
+  if settings.overlap:
+    return PPO(env, settings, world, OverlappedRollouts)
+  return LEARNERS[settings.algorithm](env, settings, world)
 
 
 def fit(

@@ -14,7 +14,8 @@ from benchmarks.cases import OVERLAP, Overlap
 from benchmarks.report import line
 from gpurobot.device import threads
 from gpurobot.device.distributed import World
-from gpurobot.learn.overlap import OverlappedPPO, shared_threads
+from gpurobot.learn.collector import RolloutCollector
+from gpurobot.learn.overlap import OverlappedRollouts, shared_threads
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import TrainConfig, assign, defaults
@@ -30,7 +31,7 @@ def learner(case: Overlap, overlap: bool) -> PPO:
   random = Random(config.seed, config.num_envs)
   with threads.use(shared_threads(config, CPU, CPU)[0]):
     env = module.Task(config.env, config.num_envs, CPU, random=random, training=True)
-  return (OverlappedPPO if overlap else PPO)(env, config, World())
+  return PPO(env, config, World(), OverlappedRollouts if overlap else RolloutCollector)
 
 
 def timed(one: PPO) -> Callable[[int], float]:

@@ -2,7 +2,7 @@
 
 import abc
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from gpurobot.learn.collector import Collector
 from gpurobot.learn.env import VecEnv, images_of
 from gpurobot.learn.replay_buffer import Replay
 from gpurobot.learn.saved_state import Parts, check_saved, load_state, state_of
+from gpurobot.learn.statistics import Means
 from gpurobot.settings.algorithms import AlgorithmConfig, OffPolicyConfig, PPOConfig, Recurrence
 from gpurobot.settings.config import TrainConfig
 
@@ -37,6 +38,7 @@ class Algorithm(abc.ABC):
   agent: Agent[Any]
   collector: Collector  # steps the environments; its `obs` are the present observations
   clock: Clock  # timer of the parts of an iteration
+  means: Sequence[Means] = ()  # further means for the log
 
   def __init__(self, env: VecEnv, config: TrainConfig, world: World, horizon: int) -> None:
     """Seed torch's generator, the same on every rank; horizon: steps of an environment in an iteration."""
@@ -94,7 +96,8 @@ class Algorithm(abc.ABC):
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report by name, scalars on the device; every rank calls."""
-    return self.collector.report(self.world)
+    report = self.collector.report(self.world, *self.means)
+    return {name: value.to(self.device) for name, value in report.items()}
 
   def policy_dict(self) -> dict[str, Any]:
     """Return the part of `state_dict` that a policy needs to act; it needs no communication."""

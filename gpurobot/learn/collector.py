@@ -1,6 +1,8 @@
-"""Collector of samples: it steps the environments and stores what happens."""
+"""Collectors of samples: they step the environments and store what happens."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import torch
@@ -15,11 +17,16 @@ from gpurobot.device.graph import Piece
 from gpurobot.device.tape import Tape
 from gpurobot.device.transfer import cloned
 from gpurobot.learn.agent import Agent
-from gpurobot.learn.env import STYLE, VecEnv
+from gpurobot.learn.critic import ValuePrediction
+from gpurobot.learn.distribution import Distribution
+from gpurobot.learn.encoder import RandomShift
+from gpurobot.learn.env import STYLE, VecEnv, images_of
 from gpurobot.learn.finite import FiniteCheck
+from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
+from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.statistics import Means, Statistics
-from gpurobot.settings.config import TrainConfig
+from gpurobot.settings.config import TrainConfig, sequence_length
 
 # Returns the actions [local_envs, ...] of one step, and the recurrent state [local_envs, state_width] after
 # it. Its arguments: the sample of the step, with the observations filled in, to which it writes the policy's
@@ -179,3 +186,94 @@ class Collector:
     episodes.running.copy_(state["episodes"])
     episodes.whole.copy_(state.get("whole_episodes", torch.ones_like(episodes.whole)))
     self.check.count.copy_(state.get("nonfinite_samples", torch.zeros_like(self.check.count)))
+
+
+class RolloutSource:
+  """What fills the rollouts that PPO learns from."""
+
+  rollout: Rollout  # to learn from
+  collector: Collector  # steps the environments
+  clock: Clock  # timer of the learner
+
+  def collect(self) -> None:
+    """Fill the rollout with samples of a policy; moments and weights do not change."""
+    raise NotImplementedError
+
+  def learning(self) -> AbstractContextManager[None]:
+    """Return a context in which PPO learns from the rollout."""
+    return contextlib.nullcontext()
+
+  def measure(self) -> dict[str, Tensor]:
+    """Return measures of the rollout by name, scalars."""
+    return {}
+
+  def report(self) -> dict[str, Tensor]:
+    """Return further scalars for the log by name."""
+    return {}
+
+  def describe(self) -> str:
+    """Return the end of the line about the training."""
+    return ""
+
+  def state_dict(self) -> dict[str, Any]:
+    """Return what a checkpoint keeps besides the `Collector.start`."""
+    return {}
+
+  def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    """Continue from a learner's saved state, after the learner has loaded it."""
+
+
+class RolloutCollector(RolloutSource):
+  """Collector of rollouts: stores observations, actions, log-probabilities and values of an agent."""
+
+  def __init__(
+    self,
+    env: VecEnv,
+    agent: Agent[ActorCritic],
+    config: TrainConfig,
+    world: World,
+    executor: Executor,
+    pinned: bool = False,
+  ) -> None:
+    """Allocate the rollout, `pinned` if a GPU copies from it, and reset the environments."""
+    self.agent, self.executor = agent, executor
+    ppo = config.ppo
+    self.rollout = Rollout(env, agent.network, ppo.horizon, sequence_length(ppo), env.device, pinned)
+    self.shift = RandomShift(images_of(env), ppo.random_shift)
+    self.collector = Collector(env, agent, self.rollout, config, world, executor)
+    self.clock = self.collector.clock
+    if ppo.amp.style_weight:
+      self.rollout.keep_style(self.collector.obs[STYLE].shape[1])
+
+  def collect(self) -> None:
+    """Fill the rollout with the agent's policy; moments and weights do not change."""
+    self.collector.run(self._collect)
+
+  def _collect(self) -> None:
+    self.agent.network.head.remember()
+    self.rollout.restart()
+    self.collector.collect(self._act, tape=True)
+    self.rollout.keep_last(self.collector.obs, self.collector.state, self.collector.restart)
+
+  def _act(self, sample: dict[str, Any], state: Tensor, restart: Tensor) -> tuple[Tensor, Tensor]:
+    """Return actions [local_envs, ...] and the next state, see `collector.Act`.
+
+    The images are shifted before the policy sees them: learning from others than it has acted on would change
+    the ratio of its probabilities.
+    """
+    self.executor.compiled(self.shift)(sample["obs"], self.collector.random.uniform)
+    obs = {group: x.unsqueeze(0) for group, x in sample["obs"].items()}
+    with threads.use(self.collector.threads):
+      policy, value, state = self.executor.compiled(self.agent.network)(obs, state, restart.unsqueeze(0))
+    return self.executor.compiled(self._draw)(policy, value, sample), state
+
+  def _draw(self, policy: Distribution, value: ValuePrediction, sample: Mapping[str, Tensor]) -> Tensor:
+    """Sample the policy, store the sample and the network's outputs; return the actions [local_envs, ...]."""
+    random = self.collector.random
+    random.advance()
+    drawn = policy.sample(random)
+    sample["action"].copy_(drawn.squeeze(0))
+    sample["policy"].copy_(policy.parameters.squeeze(0))
+    sample["log_prob"].copy_(policy.log_prob(drawn).squeeze(0))
+    sample["value"].copy_(value.value.squeeze(0))
+    return policy.action(drawn).squeeze(0)

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, cast
 
@@ -10,11 +10,12 @@ import torch
 from tensordict import TensorDictBase
 from torch import Tensor
 
-from gpurobot.device.clock import Clock
 from gpurobot.device.distributed import World
+from gpurobot.device.executor import Executor
 from gpurobot.device.usage import total_memory
-from gpurobot.learn.agent import Spaces, actor_critic
+from gpurobot.learn.agent import Agent, Spaces, actor_critic
 from gpurobot.learn.algorithm import Algorithm, epoch_words, network_words, replayed
+from gpurobot.learn.collector import RolloutCollector, RolloutSource
 from gpurobot.learn.critic import ScalarHead, rescale
 from gpurobot.learn.discriminator import reference_of
 from gpurobot.learn.distribution import Gaussian
@@ -28,8 +29,7 @@ from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.reward import RewardScaler
 from gpurobot.learn.reward_sum import RewardSum
-from gpurobot.learn.rollout import MinibatchEpochs, Rollout, make_sampler
-from gpurobot.learn.rollout_collector import RolloutCollector
+from gpurobot.learn.rollout import MinibatchEpochs, make_sampler
 from gpurobot.learn.saved_state import Parts, state_of
 from gpurobot.learn.statistics import LossMeans, Means
 from gpurobot.settings.algorithms import Bootstrap, PPOConfig, Recurrence, Schedule
@@ -38,6 +38,8 @@ from gpurobot.settings.config import ConfigError, TrainConfig
 ADAM_BYTES = 4 * 4  # of a weight, its gradient and Adam's two moments
 LOG = logging.getLogger(__name__)
 MANY_WEIGHTS = 10**8  # more of them take long to draw
+# Makes what fills the rollouts of an agent; the executor is the learner's.
+MakeSource = Callable[[VecEnv, Agent[ActorCritic], TrainConfig, World, Executor], RolloutSource]
 
 
 def check(config: TrainConfig, env: VecEnv, device: torch.device) -> None:
@@ -87,8 +89,10 @@ def _check_size(ppo: PPOConfig, env: VecEnv, device: torch.device) -> None:
 class PPO(Algorithm):
   """One rank's part of PPO."""
 
-  def __init__(self, env: VecEnv, config: TrainConfig, world: World) -> None:
-    """Build the agent, the same on every rank, and reset the environments.
+  def __init__(
+    self, env: VecEnv, config: TrainConfig, world: World, source: MakeSource = RolloutCollector
+  ) -> None:
+    """Build the agent, the same on every rank, and reset the environments; `source` makes its rollouts.
 
     Raises ConfigError if the settings do not fit the environment or the device.
     """
@@ -105,14 +109,13 @@ class PPO(Algorithm):
     self.losses = LossMeans(SUMS, device)
     self.value_moments = Moments(1, device, self.network.dtype)
     self.rewards = RewardScaler(ppo, device, self.network.dtype)
-    self.acting = self.make_acting(config)
-    self.rollout, self.collector = self.make_rollout(config), self.acting.collector
+    self.source = source(env, self.agent, config, world, self.executor)
+    self.rollout, self.collector, self.clock = self.source.rollout, self.source.collector, self.source.clock
     self.reward_sum = RewardSum(Training(env, config, world, self.executor, self.rollout))
-    self.clock = self.make_clock()
     self.measures = Means("the measures of an update", device)
-    self._means = [self.measures, *([self.own_loss.means] if self.own_loss else []), *self.reward_sum.means]
+    self.means = [self.measures, *([self.own_loss.means] if self.own_loss else []), *self.reward_sum.means]
     parts = self.collector.statistics.parts
-    parts |= {"losses": self.losses} | {one.source: one for one in self._means}
+    parts |= {"losses": self.losses} | {one.source: one for one in self.means}
     parts |= {one.name: one.losses for one in self.reward_sum.rewards}
     self.sampler = make_sampler(self.rollout, config, world)
     tape = replayed(ppo, env, env.num_envs * ppo.horizon // ppo.minibatches)
@@ -123,18 +126,6 @@ class PPO(Algorithm):
     self._divergence = torch.zeros(3, dtype=self.network.dtype, device=device)
     self._entropy_coef = torch.zeros(1, dtype=self.network.dtype, device=device)
 
-  def make_acting(self, config: TrainConfig) -> RolloutCollector:
-    """Return what acts in the environments: the agent that learns."""
-    return RolloutCollector(self.env, self.agent, config, self.world, self.executor)
-
-  def make_rollout(self, config: TrainConfig) -> Rollout:  # noqa: ARG002 (a subclass needs it)
-    """Return the rollout to learn from: the one that is filled."""
-    return self.acting.rollout
-
-  def make_clock(self) -> Clock:
-    """Return the timer of an iteration's parts: the collector's."""
-    return self.collector.clock
-
   def describe(self) -> str:
     """Return one line about the environments, the network and the hyperparameters."""
     ppo, env = self.ppo, self.env
@@ -144,39 +135,51 @@ class PPO(Algorithm):
       f"network {network_words(ppo, self.network.actor_input.width, env)} "
       f"{'shared' if self.network.shared else 'separate'}, {self.network.precision}; "
       f"{epoch_words(ppo, self.num_envs)}; learning rate {ppo.lr:g} x {self.scale:.3g} "
-      f"({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch})"
+      f"({ppo.lr_scaling} of {minibatch} / {ppo.reference_minibatch}){self.source.describe()}"
     )
 
   def collect(self) -> None:
     """Fill the rollout with the current policy; moments and weights do not change."""
-    self.acting.collect()
+    self.source.collect()
 
   def update(self) -> None:
     """Train policy and critic on the rollout, then merge the moments."""
-    self.clock.begin("update/values")
-    self._entropy_coef.fill_(entropy_weight(self.ppo, self.steps))
-    self.reward_sum.add(self.steps)
-    if self.rewards.automatic:
-      self.executor.run(self._measure)
-      self.world.sum_(self.rewards.moments.pending)
-      self.executor.run(self._rescale)
-    self.executor.run(self._evaluate)
-    moments = (*self.observations.moments.values(), self.value_moments)
-    self.world.sum_all_([self._advantages, *(own.pending for own in moments)])
-    self.executor.run(self._standardize)
-    for epoch in range(self.ppo.epochs):
-      self._divergence.zero_()
-      for index in self.epochs.draw():
-        self.epochs.step(index, self._differentiate, self._descend)
-        if (epoch, index) != (0, 0):  # the divergence of the first minibatch is 0
-          self._divergence[:2] += self.optimizer.sums[:2]
-        self._divergence[2] += self.optimizer.found_inf
-      if self.ppo.schedule is Schedule.adaptive:
-        self.executor.run(self._adapt)
-    self.reward_sum.train()
-    self.executor.run(self._merge)
+    with self.source.learning():
+      # Rewards: the learned ones are added, then all are scaled.
+      self.clock.begin("update/values")
+      self.reward_sum.add(self.steps)
+      if self.rewards.automatic:
+        self.executor.run(self._measure)
+        self.world.sum_(self.rewards.moments.pending)
+        self.executor.run(self._rescale)
+
+      # Advantages and returns, standardised over all ranks.
+      self.executor.run(self._evaluate)
+      moments = (*self.observations.moments.values(), self.value_moments)
+      self.world.sum_all_([self._advantages, *(own.pending for own in moments)])
+      self.executor.run(self._standardize)
+
+      # Epochs of gradient steps on minibatches of the rollout.
+      self._entropy_coef.fill_(entropy_weight(self.ppo, self.steps))
+      for epoch in range(self.ppo.epochs):
+        self._run_epoch(epoch)
+
+      # Learned rewards: their networks, on the same rollout.
+      self.reward_sum.train()
+      self.executor.run(self._merge)
     self.iteration += 1
     self.clock.begin("other")
+
+  def _run_epoch(self, epoch: int) -> None:
+    """Take a gradient step on each minibatch, then adapt the learning rate to their divergence."""
+    self._divergence.zero_()
+    for index in self.epochs.draw():
+      self.epochs.step(index, self._differentiate, self._descend)
+      if (epoch, index) != (0, 0):  # the divergence of the first minibatch is 0
+        self._divergence[:2] += self.optimizer.sums[:2]
+      self._divergence[2] += self.optimizer.found_inf
+    if self.ppo.schedule is Schedule.adaptive:
+      self.executor.run(self._adapt)
 
   @torch.no_grad()
   def _measure(self) -> None:
@@ -230,9 +233,10 @@ class PPO(Algorithm):
     variance = (second / n - mean.square()).clamp(min=0)
     advantage = self.rollout.samples["advantage"]
     advantage.copy_((advantage - mean) / (variance.sqrt() + 1e-8))
-    self.measures.add_scalars(self.measure(variance))
+    self.rollout.weigh_advantages()
+    self.measures.add_scalars(self._measures(variance))
 
-  def measure(self, variance: Tensor) -> dict[str, Tensor]:
+  def _measures(self, variance: Tensor) -> dict[str, Tensor]:
     """Return measures of an update by name, scalars; variance: of the advantages."""
     # The returns minus the values are the advantages, so 1 - variance / spread is the explained variance.
     count, first, second = self.value_moments.pending
@@ -242,6 +246,7 @@ class PPO(Algorithm):
       "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
       "action/std": self.network.head.old(self.rollout.samples["policy"]).spread(),
       "obs/clipped": self.observations.clipped(self.rollout.samples["obs", "policy"]),
+      **self.source.measure(),
     }
 
   def _differentiate(self) -> None:
@@ -298,11 +303,11 @@ class PPO(Algorithm):
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    values = self.collector.report(self.world, *self._means)
     return (
-      values
+      super().report()
       | self.losses.report()
       | self.reward_sum.report()
+      | self.source.report()
       | {
         "learning_rate": self.optimizer.rate,
         "skipped_updates": self.optimizer.skipped,
@@ -328,8 +333,8 @@ class PPO(Algorithm):
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete training state of all ranks; every rank calls."""
-    learned = {"learned_rewards": self.reward_sum.state_dict()}
-    return super().state_dict() | {"schedule": self.ppo.schedule.name} | learned
+    own = {"schedule": self.ppo.schedule.name, "learned_rewards": self.reward_sum.state_dict()}
+    return super().state_dict() | own | self.source.state_dict()
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
@@ -337,3 +342,4 @@ class PPO(Algorithm):
     if self.ppo.schedule is Schedule.constant and state.get("schedule") == Schedule.adaptive:
       self.optimizer.rate.fill_(self.ppo.lr * self.scale)
     self.reward_sum.load_state_dict(state.get("learned_rewards", {}))  # older checkpoints: none
+    self.source.load_state_dict(state)

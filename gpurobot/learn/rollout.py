@@ -222,6 +222,11 @@ class Rollout:
     advantage = gae(delta, keep)
     return advantage, advantage
 
+  def weigh_advantages(self) -> None:
+    """Multiply the advantages by V-trace's truncated ratio, unless the present policy acted."""
+    if self.ratio is not None:
+      self.samples["advantage"].mul_(self.ratio.clamp(max=1))
+
   def minibatch(self, rows: Tensor) -> tuple[TensorDictBase, Tensor]:
     """Return samples [sequence, n] and the states [n, state_width] before them, for rows [n].
 

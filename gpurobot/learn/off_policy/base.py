@@ -83,6 +83,7 @@ class OffPolicy(Algorithm):
     self.replay = Replay(env, settings.horizon, length, (dtype, self.network.input_dtype), self._stored)
     self.collector = Collector(env, self.agent, self.replay, config, world, self.executor)
     own_means = {"own_loss": self.own_loss.means} if self.own_loss else {}
+    self.means = [*own_means.values()]
     self.collector.statistics.parts |= {"critics": self.losses[0], "policy": self.losses[1], **own_means}
     self.clock, self._quiet = self.collector.clock, quiet(env, config, world)
     if self.settings.quiet_envs:
@@ -294,13 +295,12 @@ class OffPolicy(Algorithm):
 
   def report(self) -> dict[str, Tensor]:
     """Return the statistics since the last report as scalars on the device; every rank calls."""
-    measures = (self.own_loss.means,) if self.own_loss else ()
     if self.own_loss and not self.own_loss.means.names:  # nothing is learnt yet: the empty batch names them
       with torch.no_grad():
         self.own_loss.keep(self._policy_objective()[2], self.batch.weight)
     losses = self.losses[1].report() | self.losses[0].report()  # without a gradient step they are no numbers
     learnt = self.iteration - self._began > self.first_update
-    values = self.collector.report(self.world, *measures) | (losses if learnt else {})
+    values = super().report() | (losses if learnt else {})
     return values | {
       "learning_rate": self.optimizers["critics"].rate,
       "skipped_updates": torch.stack([own.skipped for own in self.optimizers.values()]).sum(0),

@@ -7,7 +7,8 @@ from gpurobot.device.background import Background
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import warm_up
-from gpurobot.learn.overlap import OverlappedPPO, shared_threads
+from gpurobot.learn.collector import RolloutCollector
+from gpurobot.learn.overlap import OverlappedRollouts, shared_threads
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import ConfigError, assign, check_overlap, defaults
@@ -17,11 +18,11 @@ from tests.gpurobot.learn.test_ppo import iterate
 ENVS = 32
 
 
-def learner(kind: type[PPO] = OverlappedPPO, **values) -> PPO:
-  values = {"ppo.precision": "float64", "num_envs": ENVS, "overlap": kind is OverlappedPPO} | values
+def learner(source=OverlappedRollouts, **values) -> PPO:
+  values = {"ppo.precision": "float64", "num_envs": ENVS, "overlap": source is OverlappedRollouts} | values
   config = assign(defaults(toy), values)
   env = toy.Task(config.env, config.num_envs, random=Random(config.seed, config.num_envs))
-  return kind(env, config, World())
+  return PPO(env, config, World(), source)
 
 
 def numbers(one: PPO) -> list[torch.Tensor]:
@@ -36,11 +37,11 @@ def same(one: PPO, other: PPO) -> bool:
 @pytest.mark.parametrize("words", [{}, {"ppo.recurrent": "gru"}, {"ppo.critic": "twohot"}])
 def test_the_first_iteration_is_that_of_ppo(words):
   """The first rollout is the present policy's: its ratios are 1."""
-  one, plain = iterate(learner(**words), 1), iterate(learner(PPO, **words), 1)
-  torch.testing.assert_close(one.ratio, torch.ones_like(one.ratio), rtol=0, atol=1e-12)
+  one, plain = iterate(learner(**words), 1), iterate(learner(RolloutCollector, **words), 1)
+  torch.testing.assert_close(one.rollout.ratio, torch.ones_like(one.rollout.ratio), rtol=0, atol=1e-12)
   torch.testing.assert_close(one.optimizer.weights, plain.optimizer.weights, rtol=0, atol=1e-12)
   iterate(one, 1)
-  assert float((one.ratio - 1).abs().max()) > 1e-4
+  assert float((one.rollout.ratio - 1).abs().max()) > 1e-4
 
 
 def test_numbers_do_not_depend_on_what_ends_first(monkeypatch):
@@ -62,7 +63,7 @@ def test_a_rollout_is_of_the_policy_before_the_last_update():
   one = iterate(learner(), 2)
   before = to_cpu(one.agent.state_dict())
   iterate(one, 1)  # meanwhile, the next rollout was collected by the policy before it
-  samples = one.acting.rollout.samples
+  samples = one.source.acting.rollout.samples
   acted = learner()
   acted.agent.load_state_dict(before)
   with torch.no_grad():
@@ -74,8 +75,8 @@ def test_a_rollout_is_of_the_policy_before_the_last_update():
     present, _, _ = one.network(samples["obs"], state, restart)
     ratio = (present.log_prob(samples["action"]) - samples["log_prob"]).exp()
   one.collect()
-  one.executor.run_parts(one._reevaluate)
-  torch.testing.assert_close(one.ratio, ratio, rtol=1e-10, atol=1e-10)
+  one.executor.run_parts(one.source._reevaluate)
+  torch.testing.assert_close(one.rollout.ratio, ratio, rtol=1e-10, atol=1e-10)
   torch.testing.assert_close(one.rollout.samples["policy"], present.parameters, rtol=1e-10, atol=1e-10)
 
 
@@ -91,7 +92,7 @@ def test_moments_take_every_valid_sample_in_once():
   """Those of the rollout that waits are not among them yet."""
   one = iterate(learner(), 3)
   assert float(one.observations.moments["policy"].count) == 3 * ENVS * 8
-  assert float(one.acting.agent.observations.moments["policy"].pending[0]) == ENVS * 8
+  assert float(one.source.acting.agent.observations.moments["policy"].pending[0]) == ENVS * 8
 
 
 @pytest.mark.parametrize("recurrent", ["none", "lstm"])
@@ -118,7 +119,7 @@ def test_warming_up_leaves_no_trace(monkeypatch):
 
 def test_ppo_goes_on_from_a_checkpoint_with_overlap_and_the_other_way_round():
   state = to_cpu(iterate(learner(), 2).state_dict())
-  plain = learner(PPO)
+  plain = learner(RolloutCollector)
   plain.load_state_dict(state)
   state = to_cpu(iterate(plain, 1).state_dict())
   one = learner()

@@ -3,7 +3,8 @@ import torch
 
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
-from gpurobot.learn.overlap import OverlappedPPO
+from gpurobot.learn.collector import RolloutCollector
+from gpurobot.learn.overlap import OverlappedRollouts
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import assign, defaults
@@ -14,11 +15,11 @@ ENVS = 32
 BOTH = {"ppo.rnd.weight": 0.5, "ppo.rnd.group": "critic", "env.finite_below": 1.2}
 
 
-def learner(module=styled, kind=PPO, **values):
-  values = {"ppo.precision": "float64", "num_envs": ENVS, "overlap": kind is OverlappedPPO} | values
+def learner(module=styled, source=RolloutCollector, **values):
+  values = {"ppo.precision": "float64", "num_envs": ENVS, "overlap": source is OverlappedRollouts} | values
   config = assign(defaults(module), values)
   env = module.Task(config.env, ENVS, random=Random(config.seed, ENVS))
-  return kind(env, config, World())
+  return PPO(env, config, World(), source)
 
 
 def test_the_sum_by_hand():
@@ -50,11 +51,11 @@ def test_without_weights_the_numbers_are_those_of_a_task_without_style():
   assert off.observations.moments.keys() == {"policy", "critic"}  # no network sees the style
 
 
-@pytest.mark.parametrize("kind", [PPO, OverlappedPPO])
-def test_a_restored_learner_goes_on_with_the_same_numbers(kind):
-  one = iterate(learner(kind=kind, **BOTH), 2)
+@pytest.mark.parametrize("source", [RolloutCollector, OverlappedRollouts])
+def test_a_restored_learner_goes_on_with_the_same_numbers(source):
+  one = iterate(learner(source=source, **BOTH), 2)
   state = to_cpu(one.state_dict())
-  other = iterate(learner(kind=kind, **BOTH), 3)
+  other = iterate(learner(source=source, **BOTH), 3)
   other.load_state_dict(state)
   iterate(one, 2)
   iterate(other, 2)
