@@ -1,4 +1,16 @@
-"""Proximal policy optimisation (PPO; Schulman et al. 2017, arXiv 1707.06347)."""
+"""Proximal policy optimisation (PPO; Schulman et al. 2017, arXiv 1707.06347).
+
+    repeat:
+      in N environments, for t = 0 ... T - 1: draw a_t from pi(. | s_t); observe r_t and s_t+1
+      delta_t = r_t + gamma V(s_t+1) - V(s_t), A_t = delta_t + gamma lambda A_t+1, R_t = A_t + V(s_t)
+      standardise A; pi_old = pi
+      for each epoch, for each of M random minibatches:
+        rho = pi(a | s) / pi_old(a | s)
+        L = -min(rho A, clip(rho, 1 - eps, 1 + eps) A) + c_V (V(s) - R)^2 - c_H H(pi(. | s))
+        take a step of Adam on the mean of L, by the weights of pi and V
+
+Where another policy than pi has acted, V-trace replaces the advantages; see `overlap`.
+"""
 
 import logging
 import warnings

@@ -1,4 +1,16 @@
-"""Soft actor-critic (SAC; Haarnoja et al. 2018, arXiv 1812.05905)."""
+"""Soft actor-critic (SAC; Haarnoja et al. 2018, arXiv 1812.05905).
+
+    repeat:
+      in N environments: draw a from pi(. | s); observe r and s'; store (s, a, r, s') in the replay buffer
+      for each of G gradient steps, on a random batch of the buffer:
+        draw a' from pi(. | s'); y = r + gamma (Q'(s', a') - alpha log pi(a' | s'))
+        Q1, Q2: minimise (Q_i(s, a) - y)^2; target networks: Q_i' = (1 - tau) Q_i' + tau Q_i
+        in every d-th step, draw a from pi(. | s):
+          pi: minimise alpha log pi(a | s) - Q(s, a)
+          alpha: minimise -alpha (log pi(a | s) + target entropy)
+
+Q is the mean of Q1 and Q2, or the smaller of them.
+"""
 
 from typing import Any
 

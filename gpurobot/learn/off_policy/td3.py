@@ -1,4 +1,16 @@
-"""Twin delayed deep deterministic policy gradient (TD3; Fujimoto et al. 2018, arXiv 1802.09477)."""
+"""Twin delayed deep deterministic policy gradient (TD3; Fujimoto et al. 2018, arXiv 1802.09477).
+
+    repeat:
+      in N environments: a = pi(s) + noise; observe r and s'; store (s, a, r, s') in the replay buffer
+      for each of G gradient steps, on a random batch of the buffer:
+        a' = pi(s') + clip(noise, -c, c)
+        y = r + gamma Q'(s', a')
+        Q1, Q2: minimise (Q_i(s, a) - y)^2; target networks: Q_i' = (1 - tau) Q_i' + tau Q_i
+        in every d-th step:
+          pi: minimise -Q(s, pi(s))
+
+Q is the mean of Q1 and Q2, or the smaller of them.
+"""
 
 from torch import Tensor
 
