@@ -15,7 +15,7 @@ from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
 from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
-from gpurobot.learn.saved_state import check_saved
+from gpurobot.learn.saved_state import Parts, check_saved, load_state, state_of
 from gpurobot.learn.statistics import LossMeans
 from gpurobot.settings.algorithms import AMPConfig, RNDConfig
 from gpurobot.settings.config import TrainConfig
@@ -62,6 +62,8 @@ class LearnedReward(abc.ABC):
     self.random = Random(config.seed, self.local_envs, self.world.rank * self.local_envs, self.device)
     self.updates = settings.updates
     self._envs = torch.arange(self.local_envs, device=self.device)
+    own = {"network": self.network, "optimizer": self.optimizer, "moments": self.moments}
+    self._parts: Parts = own | {"random": self.random}
 
   @abc.abstractmethod
   def weight(self, steps: int) -> float:
@@ -125,21 +127,13 @@ class LearnedReward(abc.ABC):
 
   def state_dict(self) -> dict[str, Any]:
     """Return the complete state of all ranks; every rank calls."""
-    return {
-      "network": self.network.state_dict(),
-      "optimizer": self.optimizer.state_dict(),
-      "moments": self.moments.state_dict(),
-      "random": self.random.state_dict(),
-      "ranks": self.world.gather(to_cpu(self.memory())),
-    }
+    return state_of(self._parts) | {"ranks": self.world.gather(to_cpu(self.memory()))}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue from a saved state of as many ranks."""
     own, memory = state["ranks"][self.world.rank], self.memory()
     check_saved(own, memory, name=self.name)
-    for name in ("network", "optimizer", "moments"):
-      check_saved(state[name], getattr(self, name).state_dict(), name=f"{self.name}.{name}")
-      getattr(self, name).load_state_dict(state[name])
-    self.random.load_state_dict(state["random"])
+    check_saved(state, state_of(self._parts), name=self.name)
+    load_state(self._parts, state)
     for name, tensor in memory.items():
       tensor.copy_(own[name])

@@ -94,9 +94,6 @@ def rate_limits(ppo: PPOConfig, num_envs: int) -> tuple[float, float]:
   return ppo.lr_min * scale, ppo.lr_max * scale
 
 
-def entropy_weight(ppo: PPOConfig, steps: int) -> float:
-  """Return the weight of the entropy bonus after `steps` environment steps."""
-  if ppo.entropy_coef_final is None:
-    return ppo.entropy_coef
-  done = min(steps / ppo.entropy_steps, 1.0)
-  return ppo.entropy_coef + done * (ppo.entropy_coef_final - ppo.entropy_coef)
+def linear(first: float, last: float | None, length: int, steps: int) -> float:
+  """Return a weight after `steps` environment steps: linear from `first` to `last` over `length` of them."""
+  return first if last is None else first + min(steps / length, 1.0) * (last - first)

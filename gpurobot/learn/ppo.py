@@ -34,7 +34,7 @@ from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
 from gpurobot.learn.learned_reward import Training
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
+from gpurobot.learn.loss import SUMS, adapt, linear, loss_terms, rate_limits, rate_scale, total
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.normalize import Moments
 from gpurobot.learn.optimizer import Optimizer
@@ -172,7 +172,8 @@ class PPO(Algorithm):
       self.executor.run(self._standardize)
 
       # Epochs of gradient steps on minibatches of the rollout.
-      self._entropy_coef.fill_(entropy_weight(self.ppo, self.steps))
+      first, last = self.ppo.entropy_coef, self.ppo.entropy_coef_final
+      self._entropy_coef.fill_(linear(first, last, self.ppo.entropy_steps, self.steps))
       for epoch in range(self.ppo.epochs):
         self._run_epoch(epoch)
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.layers import relu_network
 from gpurobot.learn.learned_reward import LearnedReward, Training
+from gpurobot.learn.loss import linear
 from gpurobot.settings.algorithms import RNDConfig
 from gpurobot.settings.config import ConfigError, suggestion
 
@@ -79,10 +80,7 @@ class NoveltyReward(LearnedReward):
   def weight(self, steps: int) -> float:
     """Return the weight of the reward after `steps` environment steps."""
     rnd = self.settings
-    if rnd.weight_final is None:
-      return rnd.weight
-    done = min(steps / rnd.weight_steps, 1.0)
-    return rnd.weight + done * (rnd.weight_final - rnd.weight)
+    return linear(rnd.weight, rnd.weight_final, rnd.weight_steps, steps)
 
   def rate(self) -> Tensor:
     """Return the errors [horizon, local_envs] of the rollout in their standard deviations."""

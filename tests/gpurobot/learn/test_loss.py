@@ -10,7 +10,7 @@ from tensordict import TensorDict
 
 from gpurobot.learn.critic import ScalarValue
 from gpurobot.learn.distribution import Gaussian
-from gpurobot.learn.loss import SUMS, adapt, entropy_weight, loss_terms, rate_limits, rate_scale, total
+from gpurobot.learn.loss import SUMS, adapt, linear, loss_terms, rate_limits, rate_scale, total
 from gpurobot.settings.algorithms import PPOConfig, Scaling
 
 ENTROPY = 0.05
@@ -186,7 +186,6 @@ def test_the_learning_rate_grows_with_the_minibatch(scaling, factors):
 
 
 def test_the_weight_of_the_entropy_falls_linearly_and_stays():
-  ppo = PPOConfig(entropy_coef=0.02, entropy_coef_final=0.01, entropy_steps=1000)
-  found = [entropy_weight(ppo, steps) for steps in (0, 250, 1000, 5000)]
+  found = [linear(0.02, 0.01, 1000, steps) for steps in (0, 250, 1000, 5000)]
   assert found == pytest.approx([0.02, 0.0175, 0.01, 0.01])
-  assert entropy_weight(PPOConfig(entropy_coef=0.02), 10**9) == 0.02
+  assert linear(0.02, None, 1000, 10**9) == 0.02
