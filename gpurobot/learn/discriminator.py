@@ -105,7 +105,7 @@ class StyleReward(LearnedReward):
     """Return the discriminator's inputs [..., 2 width] for pairs of states [..., 2, width]."""
     return self.moments.normalize(pairs.to(self.dtype)).clamp(-BOUND, BOUND).flatten(-2)
 
-  def rate(self) -> Tensor:
+  def reward(self) -> Tensor:
     """Return the style rewards [horizon, local_envs] of the rollout, 0 ... 1."""
     return style_reward(self.network(self.prepare(self.rollout.samples[STYLE])))
 

@@ -173,7 +173,7 @@ class Distill(Algorithm):
     self.world.sum_all_([own.pending for own in self.observations.moments.values()])
     for _ in range(self.ppo.epochs):
       for index in self.epochs.draw():
-        self.epochs.step(index, self._differentiate, self._descend)
+        self.epochs.step(index, self._differentiate, self._step_optimizer)
     self.executor.run(self.observations.merge)
     self.iteration += 1
     self.clock.begin("other")
@@ -192,7 +192,7 @@ class Distill(Algorithm):
     student, _ = self.network.act(batch["obs"], state, batch["restart"])
     return distill_loss(self._taught(batch["label"]), student, batch["weight"], self.settings.loss)
 
-  def _descend(self) -> None:
+  def _step_optimizer(self) -> None:
     """Take one optimiser step with the gradient of all ranks."""
     self.optimizer.step()
     self.network.head.project()

@@ -36,7 +36,7 @@ class Training(NamedTuple):
 class LearnedReward(abc.ABC):
   """Reward of a network that is trained beside the policy.
 
-  After a rollout is filled, `rate` is its reward for every sample; after the policy's update, `train` takes
+  After a rollout is filled, `reward` is its reward for every sample; after the policy's update, `train` takes
   gradient steps on samples of the rollout. Moments are frozen in between, and merged over the ranks after.
 
   Each environment gives a gradient step equally many samples, drawn by random numbers of its own, so that any
@@ -70,7 +70,7 @@ class LearnedReward(abc.ABC):
     """Return the weight of the reward after `steps` environment steps."""
 
   @abc.abstractmethod
-  def rate(self) -> Tensor:
+  def reward(self) -> Tensor:
     """Return the unweighted rewards [horizon, local_envs] of the rollout, finite where it is valid."""
 
   @abc.abstractmethod
@@ -86,7 +86,7 @@ class LearnedReward(abc.ABC):
     for _ in range(self.updates):
       self.executor.run_parts(self._differentiate)
       self.optimizer.reduce()
-      self.executor.run(self._descend)
+      self.executor.run(self._step_optimizer)
     self.world.sum_(self.moments.pending)
     self.executor.run(self.merge)
 
@@ -103,7 +103,7 @@ class LearnedReward(abc.ABC):
     loss.backward()
     self.optimizer.sums.copy_(sums)
 
-  def _descend(self) -> None:
+  def _step_optimizer(self) -> None:
     """Take one optimiser step with the gradient of all ranks."""
     self.optimizer.step()
     self.losses.add(self.optimizer.sums, self.optimizer.norm)

@@ -93,13 +93,13 @@ class Optimizer:
     self.gradient.mul_((self.max_norm / (self.norm + 1e-6)).clamp_(max=1).div_(weight))
     self.found_inf.copy_(bad)
     self._state["step"] += ~bad
-    self._descend()
+    self._adam_step()
     self.skipped += bad
     self.norm.masked_fill_(bad, 0)
     self.sums.masked_fill_(bad, 0)
 
   @torch.compiler.disable  # it is one kernel already
-  def _descend(self) -> None:
+  def _adam_step(self) -> None:
     """Take Adam's step, by the kernel of torch.optim.Adam; Adam's own `step` takes longer for its checks."""
     step, first, second = self._state.values()
     torch._fused_adam_(

@@ -106,7 +106,7 @@ class OverlappedRollouts(RolloutSource):
       state = self.rollout.states[index]
       policy, value, _ = self._executor.compiled(network)(part["obs"], state, part["restart"])
       log_prob = policy.log_prob(part["action"])
-      # No step hears of one that is not valid, and 0 * nan must not tell it otherwise.
+      # A step that is not valid has no weight, and 0 * nan would spread.
       ratio = torch.where(part["valid"], (log_prob - part["log_prob"]).exp(), 1)
       self._ratio[index * len(ratio) : (index + 1) * len(ratio)].copy_(ratio)
       for name, new in (("policy", policy.parameters), ("log_prob", log_prob), ("value", value.value)):

@@ -187,7 +187,7 @@ class PPO(Algorithm):
     """Take a gradient step on each minibatch, then adapt the learning rate to their divergence."""
     self._divergence.zero_()
     for index in self.epochs.draw():
-      self.epochs.step(index, self._differentiate, self._descend)
+      self.epochs.step(index, self._differentiate, self._step_optimizer)
       if (epoch, index) != (0, 0):  # the divergence of the first minibatch is 0
         self._divergence[:2] += self.optimizer.sums[:2]
       self._divergence[2] += self.optimizer.found_inf
@@ -290,7 +290,7 @@ class PPO(Algorithm):
     own = self.own_loss(terms, policy, value, batch) if self.own_loss else terms
     return total(own, batch["weight"]), sums, own
 
-  def _descend(self) -> None:
+  def _step_optimizer(self) -> None:
     """Take one optimiser step with the gradient of all ranks."""
     self.optimizer.step()
     self.network.head.project()

@@ -41,7 +41,7 @@ class RewardSum:
     reward, valid = self.rollout.samples["reward"], self.rollout.samples["valid"]
     reward.mul_(self.task_weight)
     parts = [
-      torch.where(valid, weight * one.rate(), 0)
+      torch.where(valid, weight * one.reward(), 0)
       for one, weight in zip(self.rewards, self._weights, strict=True)
     ]
     sizes = torch.stack([part.abs().mean() for part in (reward, *parts)])

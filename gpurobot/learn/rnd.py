@@ -82,7 +82,7 @@ class NoveltyReward(LearnedReward):
     rnd = self.settings
     return linear(rnd.weight, rnd.weight_final, rnd.weight_steps, steps)
 
-  def rate(self) -> Tensor:
+  def reward(self) -> Tensor:
     """Return the errors [horizon, local_envs] of the rollout in their standard deviations."""
     error = self.network(self.obs)
     self.moments.accumulate(error.reshape(-1, 1), self.rollout.samples["valid"].flatten())

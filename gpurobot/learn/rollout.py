@@ -18,14 +18,14 @@ from gpurobot.learn.random import Random
 from gpurobot.settings.config import TrainConfig, block
 
 
-def differences(
+def td_errors(
   reward: Tensor, value: Tensor, next_value: Tensor, done: Tensor, valid: Tensor, decay: tuple[float, float]
 ) -> tuple[Tensor, Tensor]:
-  """Return temporal differences, and how far each step hears of the next: [horizon, local_envs] each.
+  """Return TD errors, and each step's decay of the next one's advantage: [horizon, local_envs] each.
 
   All tensors are [horizon, local_envs]. next_value: the value of the next observation; 0 where the task
   terminated, the value of the final observation where the time limit truncated. done: an episode ended with
-  the step. Where not valid, the difference is 0 and earlier steps get nothing from it.
+  the step. Where not valid, the error is 0 and earlier steps get nothing from it.
 
   decay: (gamma, lambda).
   """
@@ -37,7 +37,7 @@ def differences(
 def gae(delta: Tensor, keep: Tensor) -> Tensor:
   """Return generalised advantages [horizon, local_envs] (GAE; Schulman et al. 2015, arXiv 1506.02438).
 
-  delta and keep [horizon, local_envs]: see `differences`.
+  delta and keep [horizon, local_envs]: see `td_errors`.
   """
   advantage = torch.empty_like(delta)
   carry = torch.zeros_like(delta[0])
@@ -49,7 +49,7 @@ def gae(delta: Tensor, keep: Tensor) -> Tensor:
 def vtrace(delta: Tensor, keep: Tensor, ratio: Tensor) -> tuple[Tensor, Tensor]:
   """Return advantages and corrections of the values (V-trace; Espeholt et al. 2018, arXiv 1802.01561).
 
-  delta and keep [horizon, local_envs]: see `differences`. ratio [horizon, local_envs]: probability of the
+  delta and keep [horizon, local_envs]: see `td_errors`. ratio [horizon, local_envs]: probability of the
   action under the present policy, divided by that under the policy that acted; it counts as at most 1. With
   ratios of 1 both results are those of `gae`.
 
@@ -216,7 +216,7 @@ class Rollout:
       slot = (truncated.cumsum(0) - 1).clamp(0, len(final) - 1)
       next_value = torch.where(truncated, final.gather(0, slot), next_value)
     done = terminated | truncated
-    delta, keep = differences(reward, value, next_value, done, self.samples["valid"], decay)
+    delta, keep = td_errors(reward, value, next_value, done, self.samples["valid"], decay)
     if self.ratio is not None:
       return vtrace(delta, keep, self.ratio)
     advantage = gae(delta, keep)
@@ -299,10 +299,11 @@ class MinibatchEpochs:
     self.executor.run(self.sampler.draw)
     return range(len(self.sampler.minibatches))
 
-  def step(self, index: int, differentiate: Callable[[], None], descend: Callable[[], None]) -> None:
+  def step(self, index: int, differentiate: Callable[[], None], step_optimizer: Callable[[], None]) -> None:
     """Take the gradient step of a minibatch.
 
-    differentiate: computes the gradient on this rank's `rows`. descend: steps with that of all ranks.
+    differentiate: computes the gradient on this rank's `rows`. step_optimizer: takes a step with the gradient
+    of all ranks.
     """
     self.clock.begin("update/minibatch")
     self.rows.copy_(self.sampler.minibatches[index])
@@ -310,4 +311,4 @@ class MinibatchEpochs:
     self.clock.begin("update/all-reduce")
     self.optimizer.reduce()
     self.clock.begin("update/optimizer")
-    self.executor.run(descend, tape=self._tape)
+    self.executor.run(step_optimizer, tape=self._tape)

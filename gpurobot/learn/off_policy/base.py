@@ -173,25 +173,25 @@ class OffPolicy(Algorithm):
         self.clock.begin("update/critics")
         if step % self.sampler.batches == 0:
           self.executor.run(self._draw)
-        self._improve_critics()
+        self._train_critics()
         if step % self.settings.policy_delay == 0:
-          self._improve_policy()
+          self._train_policy()
     self.iteration += 1
     self.clock.begin("other")
 
-  def _improve_critics(self) -> None:
+  def _train_critics(self) -> None:
     """Take a gradient step of the critics on the next batch; the targets follow."""
     self.executor.run_parts(self._differentiate_critics, tape=self._tape)
     self.optimizers["critics"].reduce()
-    self.executor.run(self._descend_critics, tape=self._tape)
+    self.executor.run(self._step_critics, tape=self._tape)
 
-  def _improve_policy(self) -> None:
+  def _train_policy(self) -> None:
     """Take a gradient step of policy and temperature on the present batch."""
     self.clock.begin("update/policy")
     self.executor.run_parts(self._differentiate_policy, tape=self._tape)
     for optimizer in self._policy_optimizers:
       optimizer.reduce()
-    self.executor.run(self._descend_policy, tape=self._tape)
+    self.executor.run(self._step_policy, tape=self._tape)
 
   @property
   def _policy_optimizers(self) -> list[Optimizer]:
@@ -219,7 +219,7 @@ class OffPolicy(Algorithm):
   def _differentiate_critics(self) -> None:
     """Compute the gradient of the critics on the next batch."""
     optimizer = self.optimizers["critics"]
-    self.executor.compiled(self._aim)()
+    self.executor.compiled(self._compute_targets)()
     optimizer.clear()
     objective, sums, error = self.executor.compiled(self._critic_objective)()
     objective.backward()
@@ -237,7 +237,7 @@ class OffPolicy(Algorithm):
     self.batch.fill(draw, drawn, noise, self.observations)
 
   @torch.no_grad()
-  def _aim(self) -> None:
+  def _compute_targets(self) -> None:
     """Go to the next batch, and compute what the critics are to learn from it."""
     batch = self.batch
     batch.advance()
@@ -255,7 +255,7 @@ class OffPolicy(Algorithm):
     return self._joint(self.critics(self.batch.obs, action))
 
   @torch.no_grad()
-  def _descend_critics(self) -> None:
+  def _step_critics(self) -> None:
     """Take a gradient step of the critics; their targets follow by a share tau (Lillicrap et al. 2015)."""
     optimizer = self.optimizers["critics"]
     optimizer.step()
@@ -286,7 +286,7 @@ class OffPolicy(Algorithm):
     loss = total(terms, batch.weight)
     return loss if found.other is None else loss + found.other, found.sums, terms
 
-  def _descend_policy(self) -> None:
+  def _step_policy(self) -> None:
     """Take a gradient step of the policy; its average follows."""
     for optimizer in self._policy_optimizers:
       optimizer.step()

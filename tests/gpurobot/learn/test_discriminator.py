@@ -208,4 +208,4 @@ def test_noise_blurs_what_the_discriminator_learns_from_and_not_what_it_rates():
     assert float(error.std()) == pytest.approx(0.5, rel=0.05)
     assert abs(float(error.mean())) < 0.02
   assert abs(float((errors[0] * errors[1]).mean())) < 0.02
-  torch.testing.assert_close(plain.rate(), blurred.rate(), rtol=0, atol=0)
+  torch.testing.assert_close(plain.reward(), blurred.reward(), rtol=0, atol=0)

@@ -28,7 +28,7 @@ def test_the_sum_by_hand():
   one.collect()
   task, valid = one.rollout.samples["reward"].clone(), one.rollout.samples["valid"]
   with torch.no_grad():
-    novelty, style = (part.rate() for part in one.reward_sum.rewards)
+    novelty, style = (part.reward() for part in one.reward_sum.rewards)
   one.reward_sum.add(one.steps)
   found = one.rollout.samples["reward"]
   torch.testing.assert_close(found[valid], (0.25 * task + 0.5 * novelty + 3 * style)[valid])

@@ -58,7 +58,7 @@ def test_rewards_are_errors_in_their_standard_deviation_of_late():
     one.collect()
     with torch.no_grad():
       errors.append(found.network(one.rollout.samples["obs", "policy"]))
-      rewards = found.rate()
+      rewards = found.reward()
     found.moments.forget()
     if iteration:
       weights = [DECAY**age for age in reversed(range(iteration))]
@@ -83,9 +83,9 @@ def test_rewards_keep_their_unit_however_small_the_errors_are(scale, monkeypatch
   monkeypatch.setattr(found, "network", lambda _obs: errors)
   for _ in range(3):
     one.collect()
-    found.rate()
+    found.reward()
     found.merge()
-  torch.testing.assert_close(found.rate(), errors / scale, rtol=1e-4, atol=0)
+  torch.testing.assert_close(found.reward(), errors / scale, rtol=1e-4, atol=0)
 
 
 def test_errors_without_end_or_difference_have_finite_rewards(monkeypatch):
@@ -95,7 +95,7 @@ def test_errors_without_end_or_difference_have_finite_rewards(monkeypatch):
   for error in (0.0, 0.0, 1e-3, 1e-3):
     errors = torch.full((8, found.local_envs), error, dtype=torch.float64)
     monkeypatch.setattr(found, "network", lambda _obs, errors=errors: errors)
-    rewards = found.rate()
+    rewards = found.reward()
     assert rewards.isfinite().all()
     found.merge()
 
@@ -137,8 +137,8 @@ def test_only_the_chosen_blocks_are_new(monkeypatch):
   iterate(one, 2)
   one.collect()
   with torch.no_grad():
-    rewards = found.rate()
+    rewards = found.reward()
     one.rollout.samples["obs", "policy"][..., 0] += 1.0
-    torch.testing.assert_close(found.rate(), rewards, rtol=0, atol=0)
+    torch.testing.assert_close(found.reward(), rewards, rtol=0, atol=0)
     one.rollout.samples["obs", "policy"][..., 1] += 1.0
-    assert (found.rate() != rewards).any()
+    assert (found.reward() != rewards).any()

@@ -4,7 +4,7 @@ from tensordict import TensorDict
 
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
-from gpurobot.learn.rollout import MinibatchSampler, Rollout, differences, gae, vtrace
+from gpurobot.learn.rollout import MinibatchSampler, Rollout, gae, td_errors, vtrace
 from gpurobot.settings.algorithms import PPOConfig, Precision, Recurrence
 from tests.gpurobot.toy import Config, Task
 
@@ -138,7 +138,7 @@ def test_there_is_room_for_every_time_limit_that_an_environment_may_meet():
 
 
 def played(steps: int, envs: int) -> tuple[list[torch.Tensor], torch.Tensor]:
-  """Return the arguments of `differences` for episodes of random lengths, and ratios around 1."""
+  """Return the arguments of `td_errors` for episodes of random lengths, and ratios around 1."""
   draw = torch.Generator().manual_seed(0)
   reward, value, after, ratio = torch.randn(4, steps, envs, dtype=torch.float64, generator=draw)
   done, invalid = torch.rand(2, steps, envs, generator=draw) < 0.2
@@ -147,7 +147,7 @@ def played(steps: int, envs: int) -> tuple[list[torch.Tensor], torch.Tensor]:
 
 def test_vtrace_is_gae_where_the_policy_that_acted_is_the_present_one():
   arguments, ratio = played(20, 30)
-  delta, keep = differences(*arguments, (0.97, 0.9))
+  delta, keep = td_errors(*arguments, (0.97, 0.9))
   advantage, correction = vtrace(delta, keep, torch.ones_like(ratio))
   assert torch.equal(advantage, gae(delta, keep))
   assert torch.equal(correction, advantage)
@@ -158,7 +158,7 @@ def test_vtrace_is_the_sum_of_the_paper():
   arguments, ratio = played(12, 7)
   reward, value, after, done, valid = arguments
   gamma, lambda_ = 0.97, 0.9
-  advantage, correction = vtrace(*differences(*arguments, (gamma, lambda_)), ratio)
+  advantage, correction = vtrace(*td_errors(*arguments, (gamma, lambda_)), ratio)
   rho = ratio.clamp(max=1)
   expected = torch.zeros_like(value)
   for env in range(7):

@@ -181,7 +181,7 @@ def test_replayed_gradient_steps_have_the_bits_of_called_ones(name, own):
   learners = [make(name, graphs=graphs, **own) for graphs in ("auto", "off")]
   for one in learners:
     iterate(one, 5)
-  assert [isinstance(one.executor._graphs[one._descend_policy], Tape) for one in learners] == [True, False]
+  assert [isinstance(one.executor._graphs[one._step_policy], Tape) for one in learners] == [True, False]
   reports = [one.report() for one in learners]
   same(*reports)
   same(*(saved(one) for one in learners))
@@ -269,17 +269,17 @@ def test_the_average_acts_and_learning_goes_on_from_the_policy(name):
 def test_the_policy_learns_after_every_second_step_of_the_critics(monkeypatch):
   one = make(updates_per_step=1, horizon=6, learning_starts=6, policy_delay=2)
   steps: list[str] = []
-  for piece in ("_improve_critics", "_improve_policy"):
+  for piece in ("_train_critics", "_train_policy"):
     monkeypatch.setattr(one, piece, lambda piece=piece: steps.append(piece))
   iterate(one, 1)
-  assert steps == ["_improve_critics", "_improve_policy", "_improve_critics"] * 3
+  assert steps == ["_train_critics", "_train_policy", "_train_critics"] * 3
 
 
 @both
 def test_the_policys_step_leaves_the_critics_as_they_are(name):
   one = iterate(make(name), 3)
   critics, network = tensors(one.critics.state_dict()), tensors(one.network.state_dict())
-  one._improve_policy()
+  one._train_policy()
   same(one.critics.state_dict(), critics)
   assert not all(map(torch.equal, network, tensors(one.network.state_dict())))
 
