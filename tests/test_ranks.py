@@ -44,7 +44,7 @@ SHAKEN += ("ppo.mirror_augment=true",)
 # ranks differ by 1e-12 after the 32 of this test, and by 1e-9 after 128.
 OFF_POLICY = (
   "horizon=4",
-  "quiet_envs=16",
+  "greedy_envs=16",
   "updates_per_step=2",
   "batch_size=512",
   "buffer_size=3000",

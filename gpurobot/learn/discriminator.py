@@ -10,7 +10,8 @@ from gpurobot.learn.normalize import BOUND
 from gpurobot.settings.algorithms import AMPConfig
 from gpurobot.settings.config import ConfigError
 
-ITERATIONS = 16  # that the replay reaches back
+REPLAY, ITERATIONS = 32, 16  # pairs of each environment in the replay, of so many iterations
+WEIGHT_DECAY = 1e-4  # weight of half the squared weights, as in IsaacGymEnvs' AMP
 
 
 def reference_of(env: VecEnv, amp: AMPConfig) -> Tensor:
@@ -82,7 +83,8 @@ class StyleReward(LearnedReward):
     self.network: Discriminator
     reference = reference_of(training.env, amp)
     width = reference.shape[2]
-    super().__init__(training, Discriminator(2 * width, amp), amp, width)
+    super().__init__(training, Discriminator(2 * width, amp), amp.lr, width)
+    self.updates = amp.updates
     self.reference = reference.to(self.device)
     style = self.rollout.samples[STYLE]
     if style.shape[-1] != width:
@@ -92,10 +94,10 @@ class StyleReward(LearnedReward):
       )
     self.moments.accumulate(self.reference[:, 0], self.reference.new_ones(len(self.reference)))
     self.moments.merge()
-    self.replay = style.new_zeros(amp.replay, *style.shape[1:])  # [replay, local_envs, 2, width]
-    self.replay_valid = torch.zeros(amp.replay, self.local_envs, dtype=torch.bool, device=self.device)
+    self.replay = style.new_zeros(REPLAY, *style.shape[1:])  # [replay, local_envs, 2, width]
+    self.replay_valid = torch.zeros(REPLAY, self.local_envs, dtype=torch.bool, device=self.device)
     self.written = torch.zeros((), dtype=torch.int64, device=self.device)  # pairs of each environment so far
-    self._fresh = torch.arange(min(self.horizon, max(1, amp.replay // ITERATIONS)), device=self.device)
+    self._fresh = torch.arange(min(self.horizon, REPLAY // ITERATIONS), device=self.device)
 
   def weight(self, steps: int) -> float:  # noqa: ARG002 (it is constant)
     """Return the weight of the reward."""
@@ -155,7 +157,7 @@ class StyleReward(LearnedReward):
     fake, (real, gradient) = self.network(policy), self.network.slope(reference)
     loss = (real - 1).square() + (fake + 1).square()
     penalty = gradient.square().sum(1)
-    decay = self.settings.weight_decay / 2 * self.network.size() * weight.sum()
+    decay = WEIGHT_DECAY / 2 * self.network.size() * weight.sum()
     with torch.no_grad():
       parts = [torch.ones_like(loss), loss, penalty, (fake < 0).to(loss.dtype), (real > 0).to(loss.dtype)]
       sums = torch.stack(parts) @ weight

@@ -17,7 +17,6 @@ from gpurobot.learn.random import Random
 from gpurobot.learn.rollout import Rollout
 from gpurobot.learn.saved_state import Parts, check_saved, load_state, state_of
 from gpurobot.learn.statistics import LossMeans
-from gpurobot.settings.algorithms import AMPConfig, RNDConfig
 from gpurobot.settings.config import TrainConfig
 
 MAX_GRAD_NORM = 1.0
@@ -46,9 +45,9 @@ class LearnedReward(abc.ABC):
   name: ClassVar[str]
   sums: ClassVar[tuple[str, ...]]  # of a gradient step over samples; the first is the sum of the weights
 
-  def __init__(
-    self, training: Training, network: nn.Module, settings: AMPConfig | RNDConfig, width: int
-  ) -> None:
+  updates: int  # gradient steps of an iteration
+
+  def __init__(self, training: Training, network: nn.Module, lr: float, width: int) -> None:
     """Take a network, with the moments of `width` quantities, to the device of the rollout."""
     config, self.world, self.executor = training.config, training.world, training.executor
     self.rollout = training.rollout
@@ -56,11 +55,10 @@ class LearnedReward(abc.ABC):
     (self.horizon, self.local_envs), self.device, self.dtype = reward.shape, reward.device, reward.dtype
     self.network = network.to(self.device, self.dtype)
     sums = len(self.sums)
-    self.optimizer = Optimizer(self.network, sums, settings.lr, MAX_GRAD_NORM, self.world)
+    self.optimizer = Optimizer(self.network, sums, lr, MAX_GRAD_NORM, self.world)
     self.losses = LossMeans(self.sums, self.device)
     self.moments = Moments(width, self.device, self.dtype)
     self.random = Random(config.seed, self.local_envs, self.world.rank * self.local_envs, self.device)
-    self.updates = settings.updates
     self._envs = torch.arange(self.local_envs, device=self.device)
     own = {"network": self.network, "optimizer": self.optimizer, "moments": self.moments}
     self._parts: Parts = own | {"random": self.random}

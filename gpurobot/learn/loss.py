@@ -14,6 +14,7 @@ from gpurobot.settings.algorithms import PPOConfig, Scaling
 
 # Names of the sums that `loss` returns, over samples by weight; the first is the sum of the weights.
 SUMS = ("weight", "kl", "policy_loss", "value_loss", "bounds_loss", "mirror_loss", "entropy", "clipped")
+LR_MIN = 1e-6  # smallest adaptive learning rate at the reference minibatch: far below any that learns
 
 
 def surrogate(policy: Distribution, batch: TensorDictBase, clip: float) -> tuple[Tensor, Tensor]:
@@ -91,7 +92,7 @@ def rate_scale(ppo: PPOConfig, num_envs: int) -> float:
 def rate_limits(ppo: PPOConfig, num_envs: int) -> tuple[float, float]:
   """Return the limits of the adaptive learning rate for the minibatch size of num_envs environments."""
   scale = rate_scale(ppo, num_envs)
-  return ppo.lr_min * scale, ppo.lr_max * scale
+  return LR_MIN * scale, ppo.lr_max * scale
 
 
 def linear(first: float, last: float | None, length: int, steps: int) -> float:

@@ -13,6 +13,7 @@ from gpurobot.learn.network import Actor
 
 ALIGNMENT = 16  # in numbers: each weight matrix starts at a cache line of the flat tensor
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's shares of the old moments, and what is added to the root
+SHARE = 0.003  # least share of the policy in its average: about the last 300 gradient steps
 
 
 def flatten(parameters: Sequence[nn.Parameter]) -> tuple[Tensor, list[int]]:
@@ -146,18 +147,18 @@ class PolicyAverage:
 
   network: Actor
 
-  def __init__(self, policy: Actor, optimizer: Optimizer, tau: float) -> None:
-    """Copy the policy. optimizer: the policy's. tau: the share of the policy that each update takes over."""
+  def __init__(self, policy: Actor, optimizer: Optimizer) -> None:
+    """Copy the policy. optimizer: the policy's."""
     self.network, self._weights = target_network(policy)
-    self._policy, self._optimizer, self._tau = policy, optimizer, tau
+    self._policy, self._optimizer = policy, optimizer
 
   @torch.no_grad()
   def update(self) -> None:
-    """Take over a share of the policy: 1 / n at its n-th step, and at least `tau`."""
+    """Take over a share of the policy: 1 / n at its n-th step, and at least SHARE."""
     self._weights.lerp_(self._optimizer.weights, self._share())
     for own, other in zip(self.network.buffers(), self._policy.buffers(), strict=True):
       own.copy_(other)
 
   def _share(self) -> Tensor:
     """Return the share, a scalar; before the first step that was not skipped it is 1."""
-    return self._optimizer.steps.reciprocal().clamp(self._tau, 1).to(self._weights.dtype)
+    return self._optimizer.steps.reciprocal().clamp(SHARE, 1).to(self._weights.dtype)

@@ -62,8 +62,6 @@ def check(config: TrainConfig, env: VecEnv, device: torch.device) -> None:
   check_rollout(ppo, env, device)
   if ppo.amp.style_weight:
     reference_of(env, ppo.amp)
-  if ppo.lr_min > ppo.lr_max:
-    raise ConfigError(f"ppo.lr_min={ppo.lr_min:g} is greater than ppo.lr_max={ppo.lr_max:g}; lower it")
   if ppo.schedule is Schedule.adaptive and ppo.epochs * ppo.minibatches == 1:
     raise ConfigError(
       "ppo.schedule=adaptive needs a second epoch or minibatch to measure the KL divergence; with "

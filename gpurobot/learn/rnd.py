@@ -10,6 +10,7 @@ from gpurobot.learn.loss import linear
 from gpurobot.settings.algorithms import RNDConfig
 from gpurobot.settings.config import ConfigError, suggestion
 
+UPDATES, SAMPLES = 4, 2  # gradient steps of an iteration, as PPO's epochs; observations of each environment
 DECAY = 0.9  # factor on the weight of earlier rollouts' errors at each merge
 
 
@@ -71,7 +72,8 @@ class NoveltyReward(LearnedReward):
     rnd = self.settings = training.config.ppo.rnd
     self.network: Distillation
     seen = columns(rnd, training.env)
-    super().__init__(training, Distillation(len(seen), rnd), rnd, width=1)
+    super().__init__(training, Distillation(len(seen), rnd), rnd.lr, width=1)
+    self.updates = UPDATES
     self.moments.relative = True  # errors fall without end
     self.columns = torch.tensor(seen, device=self.device)
     for weights in self.network.target.parameters():
@@ -100,7 +102,7 @@ class NoveltyReward(LearnedReward):
 
   def draw(self) -> tuple[Tensor, ...]:
     """Return observations [n, width] of random steps, and weights [n], 0 where a step is not valid."""
-    step = self.pick("rnd.steps", self.settings.samples, self.horizon)
+    step = self.pick("rnd.steps", SAMPLES, self.horizon)
     weight = self.at(self.rollout.samples["valid"], step).to(self.dtype)
     obs = self.at(self.rollout.samples["obs", self.settings.group], step)
     return obs[:, self.columns].to(self.dtype), weight

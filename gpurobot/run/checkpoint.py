@@ -35,6 +35,7 @@ from gpurobot.settings.config import (
   to_dict,
   without_limits,
 )
+from gpurobot.settings.removed_keys import without_constants
 
 LOG = logging.getLogger(__name__)
 
@@ -204,12 +205,12 @@ def configure(
 ) -> TrainConfig:
   """Return the settings of a checkpoint's "config", without its limits if one is among the `given` keys.
 
-  Settings that were added since it was written get their defaults. Raises CheckpointError if it has settings
-  that no longer exist, or one that names a file with code and is not among the `given` keys.
+  Settings added since it was written get their defaults; those that became constants are left out. Raises
+  CheckpointError for settings that never existed, or one that names a file with code and is not `given`.
   """
   try:
     default = defaults(module, given)
-    config = assign(default, without_limits(values, given))
+    config = assign(default, without_limits(without_constants(values), given))
   except ConfigError as error:
     raise CheckpointError(
       f"'{source}' was written with settings that this version does not accept: {error}"
@@ -282,10 +283,8 @@ def restore(config: TrainConfig, learner: Algorithm) -> dict[str, float]:
       f"'{source}' holds a policy alone, with no training to resume; start a new run by checkpoint={source}"
     )
   _check_same(source, saved["learner"], learner.world)
-  then, network = saved["config"], fixed_settings.of_a_network(config, saved["config"])
-  differs = (
-    "" if then["task"] == config.task else f" of '{config.task}', as it is of the task '{then['task']}'"
-  )
+  task, network = saved["config"]["task"], fixed_settings.of_a_network(config, saved["config"])
+  differs = "" if task == config.task else f" of '{config.task}', as it is of the task '{task}'"
   with fitting(source, f"this training{differs}", network):
     names, now = saved["learner"].get("names", {}), names_of(learner.env)
     compare(source, names, now, config.changed, exact=bool(config.resume))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gpurobot.settings import removed_keys
 from gpurobot.settings.config import OFF_POLICY, TrainConfig, arguments, off_policy, policy_group, to_dict
 
 NETWORK = (
@@ -15,11 +16,13 @@ REPLAY = ("buffer_size", "storage", "storage_blocks", "prioritized")
 def of_a_run(config: TrainConfig, saved: Mapping[str, Any]) -> str:
   """Return the settings of a checkpoint that a resumed run must keep, if they differ; "": none do.
 
-  Steps are counted as iterations times environments times horizon.
+  Steps are counted as iterations times environments times horizon. A setting that became a constant must
+  have had its value.
   """
-  group = policy_group(config.algorithm)
+  group, instead = policy_group(config.algorithm), f"start a new run by checkpoint={config.resume}"
   other = _others(config, saved, ["num_envs", f"{group}.horizon"])
-  return _conflict("it", other, f"start a new run by checkpoint={config.resume}")
+  gone = removed_keys.successor(removed_keys.present(saved))
+  return _conflict("it", other, instead) or (f"{gone}; {instead}" if gone else "")
 
 
 def of_a_buffer(config: TrainConfig, saved: Mapping[str, Any]) -> str:

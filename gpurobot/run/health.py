@@ -105,8 +105,8 @@ def symptoms(ppo: PPOConfig, limits: tuple[float, float]) -> list[Symptom]:
     ),
     Symptom(
       lambda row: adaptive and row["learning_rate"] <= 1.001 * limits[0] and row["kl"] > 2 * kl,
-      "the learning rate is at its lower limit and the policy still changes too fast; lower ppo.epochs or "
-      "ppo.lr_min, or raise ppo.kl_target or num_envs",
+      "the learning rate is at its lower limit and the policy still changes too fast; lower ppo.epochs, or "
+      "raise ppo.kl_target or num_envs",
       patience=20,
     ),
     Symptom(

@@ -106,8 +106,6 @@ class RNDConfig:
   hidden: list[int] = option([128, 128], "units of each hidden layer of predictor and target", low=1)
   outputs: int = option(32, "random features of an observation to predict", low=1)
   lr: float = option(3e-4, "learning rate of the predictor", low=0)
-  updates: int = option(4, "gradient steps of the predictor per iteration", low=1, high=1000)
-  samples: int = option(2, "observations of each environment in a gradient step of the predictor", low=1)
 
 
 @dataclasses.dataclass
@@ -123,12 +121,10 @@ class AMPConfig:
   gradient_penalty: float = option(
     10.0, "weight of half the squared gradient of the discriminator at the reference", low=0
   )
-  weight_decay: float = option(1e-4, "weight of half the squared weights of the discriminator", low=0)
   updates: int = option(4, "gradient steps of the discriminator per iteration", low=1, high=1000)
   samples: int = option(
     1, "pairs of each environment from the rollout, and as many from the replay, in a gradient step", low=1
   )
-  replay: int = option(32, "pairs of each environment in the replay, from the last 16 iterations", low=1)
   noise: float = option(
     0.0, "noise on the training samples of the discriminator, in standard deviations of a feature", low=0
   )
@@ -151,14 +147,13 @@ class PPOConfig:
   clip: float = option(0.2, "clip range of the probability ratio", low=0)
   value_clip: float = option(0.2, "clip range of the value, in normalised units", low=0)
   lr: float = option(3e-4, "initial learning rate at the reference minibatch", low=0)
-  lr_min: float = option(1e-6, "smallest adaptive learning rate at the reference minibatch", low=0)
-  lr_max: float = option(1e-2, "largest adaptive learning rate at the reference minibatch", low=0)
+  lr_max: float = option(1e-2, "largest adaptive learning rate at the reference minibatch", low=1e-6)
   lr_scaling: Scaling = option(
     Scaling.sqrt,
     "how learning rates grow with minibatch / reference_minibatch: none, sqrt, linear",
   )
   reference_minibatch: int = option(
-    32768, "minibatch size, over all ranks, at which lr, lr_min and lr_max hold as given", low=1
+    32768, "minibatch size, over all ranks, at which lr and lr_max hold as given", low=1
   )
   schedule: Schedule = option(Schedule.adaptive, "learning rate: adaptive, by the KL divergence; constant")
   kl_target: float = option(
@@ -248,16 +243,18 @@ class OffPolicyConfig:
     "type of the observations in the replay buffer: float32; float16, bf16 and uint8 are rounded",
   )
   storage_blocks: list[str] = option([], "observation blocks to which storage applies; []: all")
-  quiet_envs: int = option(
+  greedy_envs: int = option(
     0, "environments, over all ranks, that act without noise: the log has their return", low=0
   )
   learning_starts: int = option(16, "steps per environment with random actions before learning", low=1)
   prioritized: bool = option(False, "draw transitions by their last errors instead of uniformly")
   priority_alpha: float = option(0.6, "exponent of the error in its priority", low=0)
   priority_beta: float = option(
-    0.4, "initial exponent of the importance weights: 0, no correction of the bias; 1, full", low=0, high=1
+    0.4,
+    "initial exponent of the importance weights: 0, no correction of the bias; 1, full, as after 1 M steps",
+    low=0,
+    high=1,
   )
-  priority_steps: int = option(1_000_000, "environment steps within which priority_beta rises to 1", low=1)
   # With 3 and with 1, ball_balance has a return of 179 and 128 after 77,000 environment steps, and cartpole
   # passes 490 after 87,000 and not within 150,000. Hopper's, without noise, is 807 and 392 after 130,000.
   n_step: int = option(3, "steps of reward before the bootstrap", low=1, high=1000)
@@ -266,13 +263,9 @@ class OffPolicyConfig:
   tau: float = option(
     0.05, "share of the critics mixed into the target critics in a gradient step", low=0, high=1
   )
-  policy_tau: float = option(
-    0.003, "share of the policy mixed into its average for evaluation in a gradient step", low=0, high=1
-  )
   policy_delay: int = option(2, "gradient steps of the critics per step of the policy", low=1, high=1000)
   # With 3e-4, HalfCheetah runs at 1.0 m/s after 6,400 gradient steps, with 1e-3 at 1.5 m/s.
   lr: float = option(1e-3, "learning rate", low=0)
-  max_grad_norm: float = option(1.0, "maximum norm of a gradient", low=0)
   loss: str | None = option(
     None,
     "function of your own that changes the terms of the policy's loss: <file.py or module>:<function>",
@@ -365,14 +358,14 @@ class DistillConfig:
 
 # Settings of PPOConfig that distillation does not use: it learns from neither rewards nor a critic.
 OF_REWARDS = (
-  *("gamma", "gae_lambda", "bootstrap", "clip", "value_clip", "lr", "lr_min", "lr_max", "lr_scaling"),
+  *("gamma", "gae_lambda", "bootstrap", "clip", "value_clip", "lr", "lr_max", "lr_scaling"),
   *("reference_minibatch", "schedule", "kl_target", "critic_coef", "entropy_coef", "entropy_coef_final"),
   *("entropy_steps", "bounds_coef", "mirror_coef", "mirror_augment", "loss", "reward_transform"),
   *("reward_scale", "rnd", "amp"),
 )
 # Settings without effect: their names, another setting of their group, and its value that disables them.
 IDLE = (
-  (("lr_min", "lr_max", "kl_target"), "schedule", "constant"),
+  (("lr_max", "kl_target"), "schedule", "constant"),
   (("reference_minibatch",), "lr_scaling", "none"),
   (("value_clip",), "critic", "twohot"),
   (("reward_scale",), "reward_transform", "none"),

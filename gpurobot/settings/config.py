@@ -26,6 +26,7 @@ from gpurobot.settings.algorithms import (
   SACConfig,
   TD3Config,
 )
+from gpurobot.settings.removed_keys import RENAMED, successor
 from gpurobot.settings.values import expected, fitting, plain, to_text
 from tasks.core.option import option
 from tasks.core.words import suggestion
@@ -179,7 +180,8 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
   known = list(keys)
   split: dict[str, str] = {}
   for word in words:
-    key, equals, value = word.partition("=")
+    name, equals, value = word.partition("=")
+    key = RENAMED.get(name, name)
     if word != word.encode(errors="ignore").decode():  # bytes that the terminal did not encode
       raise ConfigError(f"{word!a} is not UTF-8 text; rename what it names")
     if word.startswith("-") and key.lstrip("-") in known:
@@ -187,7 +189,7 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
     if not equals and key not in known:
       raise ConfigError(f"'{word}' is not of the form key=value; --help lists every key")
     if key not in known:
-      raise ConfigError(f"unknown key '{key}'{suggestion(key, known)}")
+      raise ConfigError(successor([key]) or f"unknown key '{key}'{suggestion(key, known)}")
     if not value.strip():
       raise ConfigError(f"'{word}' has no value; write {key}=<value>")
     split[key] = value
@@ -237,9 +239,10 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
     schema = OmegaConf.structured(config)
   except OmegaConfBaseException as error:
     raise ConfigError(f"{error.full_key}: {str(error.msg).partition(chr(10))[0]}") from error
-  for key, value in values.items():
+  for name, value in values.items():
+    key = RENAMED.get(name, name)
     if key not in known:
-      raise ConfigError(f"unknown key '{key}'{suggestion(key, known)}")
+      raise ConfigError(successor([key]) or f"unknown key '{key}'{suggestion(key, known)}")
     _set(schema, key, value, known[key].kind)
     check_range(key, OmegaConf.select(schema, key), known[key])
   return typing.cast(C, OmegaConf.to_object(schema))

@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gpurobot.settings.config import ConfigError
+from gpurobot.settings.removed_keys import present
 
 NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
 LOG = logging.getLogger(__name__)
@@ -27,7 +28,8 @@ def read_all(paths: Iterable[str]) -> dict[str, Any]:
 def read(path: str) -> dict[str, Any]:
   """Return the settings of a file by dotted key; raise ConfigError if it cannot be read or holds none.
 
-  Keys are nested or dotted. The keys OF_A_RUN of a run's config.json are left out.
+  Keys are nested or dotted. Of a run's config.json the keys OF_A_RUN are left out, and those of an older
+  version are the `present` ones.
   """
   if not path:
     raise ConfigError("'config=' has no value; write config=<file>")
@@ -51,8 +53,10 @@ def read(path: str) -> dict[str, Any]:
     raise ConfigError(f"config={path} is not YAML: {' '.join(str(error).split())}") from error
   if not isinstance(content, Mapping):
     raise ConfigError(f"config={path} {NO_SETTINGS}")
-  left_out = OF_A_RUN if Path(path).name == "config.json" else ()
-  return {key: value for key, value in flat(content) if key not in left_out}
+  values = dict(flat(content))
+  if Path(path).name == "config.json":
+    return {key: value for key, value in present(values).items() if key not in OF_A_RUN}
+  return values
 
 
 def _check_depth(text: TextIO, path: str) -> None:

@@ -7,7 +7,7 @@ from tests.gpurobot.toy import TRAIN, Config
 
 __all__ = ["PPO", "SPOT", "TRAIN", "Config", "Task"]
 SPOT, SPREAD = (0.8, -0.4), 0.1  # mean and standard deviation of the reference [m]
-PPO = toy.PPO | {"amp.style_weight": 1.0, "amp.hidden": [16], "amp.replay": 16}
+PPO = toy.PPO | {"amp.style_weight": 1.0, "amp.hidden": [16]}
 
 
 class Task(toy.Task):

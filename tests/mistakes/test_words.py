@@ -36,7 +36,7 @@ WORDS = {
   "ppo.gamma=1.1": "ppo.gamma=1.1 is out of range; the nearest is 1",
   "ppo.lr=fast": "ppo.lr=fast is not a number",
   "ppo.lr=nan": "ppo.lr=nan is not a finite number",
-  "ppo.lr_min=1": "ppo.lr_min=1 is greater than ppo.lr_max=0.01; lower it",
+  "ppo.lr_min=1": "ppo.lr_min is gone: it is 1e-06 always",
   "ppo.log_std_min=3": "ppo.log_std_init=0 must be greater than ppo.log_std_min=3",
   "ppo.hidden=64": "ppo.hidden=64 is not a list, each element a whole number",
   "ppo.hidden=[64,0]": "ppo.hidden=[64, 0] is out of range; the nearest is 1",

@@ -34,6 +34,8 @@ from gpurobot.learn.saved_state import Parts, load_state, state_of
 from gpurobot.learn.statistics import LossMeans
 from gpurobot.settings.config import TrainConfig, off_policy
 
+MAX_GRAD_NORM = 1.0  # of critics, policy and temperature: PPO's default
+
 
 class PolicyLoss(NamedTuple):
   """Loss of the policy on a batch of n transitions."""
@@ -74,7 +76,7 @@ class OffPolicy(Algorithm):
     self._joint = functools.partial(joint, clipped=settings.clipped_double_q)
     self._critic_weights = [weight for weight in self.critics.parameters() if weight.requires_grad]
     self.targets, self._target_weights = target_network(self.critics)  # after the broadcast of the weights
-    self.average = PolicyAverage(self.network, self.optimizers["actor"], settings.policy_tau)
+    self.average = PolicyAverage(self.network, self.optimizers["actor"])
     self.own_loss = OwnLoss(f"{self.name}.loss", own, env.device) if (own := settings.loss) else None
     self.losses = (LossMeans(CRITIC_SUMS, env.device), LossMeans(self.sums, env.device))
     self.rewards = RewardScaler(settings, env.device, dtype)
@@ -86,7 +88,7 @@ class OffPolicy(Algorithm):
     self.means = [*own_means.values()]
     self.collector.statistics.parts |= {"critics": self.losses[0], "policy": self.losses[1], **own_means}
     self.clock, self._quiet = self.collector.clock, quiet(env, config, world)
-    if self.settings.quiet_envs:
+    if self.settings.greedy_envs:
       self.collector.statistics.episodes.marked["quiet"] = self._quiet
     count = settings.batch_size // world.size
     self.sampler = make_sampler(env, self.replay, count, config, world)
@@ -97,7 +99,7 @@ class OffPolicy(Algorithm):
 
   def make_optimizer(self, module: nn.Module, sums: tuple[str, ...]) -> Optimizer:
     """Return a new optimiser of a module's weights, with sums over samples by name."""
-    return Optimizer(module, len(sums), self.settings.lr, self.settings.max_grad_norm, self.world)
+    return Optimizer(module, len(sums), self.settings.lr, MAX_GRAD_NORM, self.world)
 
   def explore(self, policy: Gaussian) -> Tensor:
     """Return the actions [local_envs, num_actions] of a step, with numbers of the collector's `random`."""
@@ -155,7 +157,7 @@ class OffPolicy(Algorithm):
     random.advance()
     uniform = random.uniform("off_policy.start", (self.env.num_actions,), -1.0, 1.0)
     action = self.explore(policy)
-    if self.settings.quiet_envs:
+    if self.settings.greedy_envs:
       action = torch.where(self._quiet.unsqueeze(1), policy.action(policy.mode()), action)
     action = torch.where(random.step <= self.settings.learning_starts, uniform, action)
     sample["action"].copy_(action)

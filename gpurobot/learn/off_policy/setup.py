@@ -16,6 +16,7 @@ from gpurobot.settings.algorithms import OffPolicyConfig
 from gpurobot.settings.config import ConfigError, TrainConfig, off_policy, suggestion
 
 MOST = 8192  # transitions drawn at once, if a batch is not larger
+PRIORITY_STEPS = 1_000_000  # in which priority_beta rises to 1: as many as the buffer holds by default
 SHARE = 0.8  # of the memory of a device that a replay buffer may take
 
 
@@ -43,9 +44,9 @@ def check(config: TrainConfig, env: VecEnv) -> None:
       f"{name}.horizon={own.horizon} and {name}.n_step={own.n_step}; "
       f"the smallest is {config.num_envs * least}"
     )
-  if own.quiet_envs > config.num_envs:
+  if own.greedy_envs > config.num_envs:
     raise ConfigError(
-      f"{name}.quiet_envs={own.quiet_envs} is more than num_envs={config.num_envs}; write fewer"
+      f"{name}.greedy_envs={own.greedy_envs} is more than num_envs={config.num_envs}; write fewer"
     )
   dtype = weight_dtype(resolve(own.precision, env.device))  # bf16 has the weights of float32
   needed, memory = replay_bytes(env, length, dtype, stored_obs(config, env)), total_memory(env.device)
@@ -72,7 +73,7 @@ def stored_obs(config: TrainConfig, env: VecEnv) -> StoredObs:
 def quiet(env: VecEnv, config: TrainConfig, world: World) -> Tensor:
   """Return which environments act without noise [local_envs] bool, the same ones for any number of ranks."""
   index = world.rank * env.num_envs + torch.arange(env.num_envs, device=env.device)
-  count = off_policy(config).quiet_envs
+  count = off_policy(config).greedy_envs
   return index * count % config.num_envs < count  # at equal distances
 
 
@@ -94,6 +95,6 @@ def make_sampler(env: VecEnv, replay: Replay, count: int, config: TrainConfig, w
     # A batch of images is long to draw, and takes much memory.
     batches = 1 if images_of(env) else batches_per_draw(settings)
     return ReplaySampler(replay, count, settings.n_step, random, batches)
-  draws = settings.priority_steps * settings.updates_per_step / config.num_envs  # one for each gradient step
+  draws = PRIORITY_STEPS * settings.updates_per_step / config.num_envs  # one for each gradient step
   exponents = (settings.priority_alpha, settings.priority_beta, draws)
   return PrioritizedSampler(replay, count, settings.n_step, random, exponents)

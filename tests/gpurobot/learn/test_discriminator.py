@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from gpurobot.device.distributed import World
+from gpurobot.learn import discriminator
 from gpurobot.learn.discriminator import Discriminator, StyleReward, reference_of, style_reward
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
@@ -59,10 +60,9 @@ def test_the_gradient_written_out_is_that_of_autograd(hidden):
   torch.testing.assert_close(found, wanted)
 
 
-def test_loss_and_sums_by_hand():
-  one = style(
-    learner(**{"ppo.amp.gradient_penalty": 3.0, "ppo.amp.weight_decay": 0.2, "ppo.amp.hidden": [6]})
-  )
+def test_loss_and_sums_by_hand(monkeypatch):
+  monkeypatch.setattr(discriminator, "WEIGHT_DECAY", 0.2)
+  one = style(learner(**{"ppo.amp.gradient_penalty": 3.0, "ppo.amp.hidden": [6]}))
   torch.manual_seed(1)
   policy, reference = torch.randn(2, 5, 4, dtype=torch.float64)
   weight = torch.tensor([1.0, 1.0, 0.0, 1.0, 1.0], dtype=torch.float64)
@@ -117,9 +117,11 @@ def test_pairs_that_are_not_valid_have_no_weight():
   assert all(p.isfinite().all() for p in found.network.parameters())
 
 
-def test_the_replay_is_a_ring_of_the_last_iterations():
-  """16 pairs of each environment: one of each of the last 16 iterations."""
-  one = learner(**{"ppo.amp.replay": 5})
+def test_the_replay_is_a_ring_of_the_last_iterations(monkeypatch):
+  """5 pairs of each environment: one of each of the last 5 iterations."""
+  monkeypatch.setattr(discriminator, "REPLAY", 5)
+  monkeypatch.setattr(discriminator, "ITERATIONS", 5)
+  one = learner()
   seen = []
   for _ in range(7):
     iterate(one, 1)
@@ -146,7 +148,7 @@ def test_the_moments_are_of_reference_and_policy_alike():
 def test_a_discriminator_tells_two_distributions_apart():
   """The points stay near the origin: the more is learnt, the less they are taken for the reference's."""
   one = iterate(
-    learner(**{"ppo.amp.lr": 1e-2, "ppo.amp.task_weight": 1.0, "ppo.lr": 0.0, "ppo.lr_min": 0.0}), 2
+    learner(**{"ppo.amp.lr": 1e-2, "ppo.amp.task_weight": 1.0, "ppo.lr": 0.0, "ppo.schedule": "constant"}), 2
   )
   first = one.report()
   iterate(one, 20)

@@ -9,6 +9,7 @@ from torch.utils._pytree import tree_leaves
 from gpurobot.device import usage
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
+from gpurobot.learn import optimizer
 from gpurobot.learn.agent import restored
 from gpurobot.learn.algorithm import counted
 from gpurobot.learn.off_policy import setup
@@ -76,7 +77,7 @@ def same(found: object, expected: object) -> None:
   ("own", "message"),
   [
     ({"buffer_size": 63}, "{0}.buffer_size=63 is less than {0}.batch_size=64; write a larger one"),
-    ({"quiet_envs": 17}, "{0}.quiet_envs=17 is more than num_envs=16; write fewer"),
+    ({"greedy_envs": 17}, "{0}.greedy_envs=17 is more than num_envs=16; write fewer"),
     ({"n_step": 21}, "{0}.n_step=21 is more than the 20 steps of an episode; write fewer"),
     (
       {"buffer_size": 127},
@@ -242,9 +243,10 @@ def test_targets_follow_the_critics(name):
 
 
 @both
-def test_the_average_follows_the_policy(name):
+def test_the_average_follows_the_policy(name, monkeypatch):
   """Of four steps the first two count alike, and then tau is more than 1 / 3."""
-  one = make(name, updates_per_step=1, policy_delay=1, horizon=1, learning_starts=2, policy_tau=0.4)
+  monkeypatch.setattr(optimizer, "SHARE", 0.4)
+  one = make(name, updates_per_step=1, policy_delay=1, horizon=1, learning_starts=2)
   before = tensors(list(one.average.network.parameters()))
   same(before, list(one.network.parameters()))
   iterate(one, 1)
@@ -298,7 +300,7 @@ def test_first_actions_are_uniform(name):
 
 @both
 def test_quiet_environments_act_without_noise(name, monkeypatch):
-  one = make(name, horizon=1, learning_starts=1, quiet_envs=4)
+  one = make(name, horizon=1, learning_starts=1, greedy_envs=4)
   monkeypatch.setattr(one, "explore", lambda policy: torch.full_like(policy.mean, 0.5))
   one.collect()
   assert not (one.replay.newest("action") == 0.5).any()  # all are random before learning starts

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from gpurobot.learn.off_policy import setup
 from gpurobot.learn.off_policy.prioritized import LEAST, PrioritizedSampler, SumTree
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import blocks
@@ -175,8 +176,9 @@ def test_priorities_weigh_the_critics_loss_alone(name):
 
 
 @pytest.mark.parametrize(("steps", "beta"), [(16 * 50, 0.4 + 0.6 * 64 / 100), (16 * 32, 1.0), (16, 1.0)])
-def test_the_exponent_of_the_weights_rises_with_the_environment_steps(steps, beta):
+def test_the_exponent_of_the_weights_rises_with_the_environment_steps(steps, beta, monkeypatch):
   """Of 16 environments; two gradient steps after each of their steps, 64 in four iterations of eight."""
-  one = iterate(learner(prioritized=True, priority_steps=steps), 5)
+  monkeypatch.setattr(setup, "PRIORITY_STEPS", steps)
+  one = iterate(learner(prioritized=True), 5)
   assert int(one.sampler.random.step) == 64
   assert float(one.sampler.beta) == pytest.approx(beta)

@@ -1,0 +1,39 @@
+"""Keys of older versions that were renamed, or became constants."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpurobot.settings.values import to_text
+
+RENAMED = {"sac.quiet_envs": "sac.greedy_envs", "td3.quiet_envs": "td3.greedy_envs"}
+# Constants of the modules of gpurobot/learn/ that use them, where their reasons are.
+CONSTANTS: dict[str, Any] = {
+  "ppo.lr_min": 1e-6,
+  "ppo.rnd.updates": 4,
+  "ppo.rnd.samples": 2,
+  "ppo.amp.weight_decay": 1e-4,
+  "ppo.amp.replay": 32,
+  "sac.priority_steps": 1_000_000,
+  "td3.priority_steps": 1_000_000,
+  "sac.policy_tau": 0.003,
+  "td3.policy_tau": 0.003,
+  "sac.max_grad_norm": 1.0,
+  "td3.max_grad_norm": 1.0,
+}
+
+
+def present(saved: Mapping[str, Any]) -> dict[str, Any]:
+  """Return saved settings under their present keys, without those with the value of the constant."""
+  kept = {key: value for key, value in saved.items() if key not in CONSTANTS or value != CONSTANTS[key]}
+  return {RENAMED.get(key, key): value for key, value in kept.items()}
+
+
+def without_constants(saved: Mapping[str, Any]) -> dict[str, Any]:
+  """Return saved settings under their present keys, as far as they exist: those that a policy needs."""
+  return {key: value for key, value in present(saved).items() if key not in CONSTANTS}
+
+
+def successor(keys: Iterable[str]) -> str:
+  """Return which constant the first key became, for a message, or "" if none of the keys is gone."""
+  gone = [key for key in keys if key in CONSTANTS]
+  return f"{gone[0]} is gone: it is {to_text(CONSTANTS[gone[0]])} always" if gone else ""
