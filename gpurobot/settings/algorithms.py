@@ -131,13 +131,46 @@ class AMPConfig:
 
 
 @dataclasses.dataclass
-class PPOConfig:
-  """PPO (proximal policy optimisation)."""
+class LearnerConfig:
+  """What PPO, SAC and TD3 have in common."""
 
   horizon: int = option(16, "steps per environment and iteration", low=1, high=2**32)
+  gamma: float = option(0.99, "discount factor", low=0, high=1)
+  reward_transform: RewardTransform = option(
+    RewardTransform.symlog,
+    "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
+  )
+  reward_scale: float | None = option(
+    None, "factor on the reward; null: 0.1 / the root mean square of all rewards so far"
+  )
+  normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
+  hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
+  layer_norm: bool = option(False, "layer normalisation before each activation")
+  activation: Activation = option(Activation.silu, "activation function of the hidden layers")
+  network: str | None = option(
+    None,
+    "network of your own instead of the hidden layers: <file.py or module>:<class or function>",
+    code=True,
+  )
+  encoder: Encoder | None = option(
+    None,
+    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
+  )
+  encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
+  random_shift: int = option(
+    0, "largest random shift of the images in training; 0: none", "pixels", low=0, high=64
+  )
+  precision: Precision = option(
+    Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
+  )
+
+
+@dataclasses.dataclass
+class PPOConfig(LearnerConfig):
+  """PPO (proximal policy optimisation)."""
+
   epochs: int = option(4, "passes over the samples of an iteration", low=1, high=1000)
   minibatches: int = option(2, "minibatches per epoch", low=1)
-  gamma: float = option(0.99, "discount factor", low=0, high=1)
   gae_lambda: float = option(0.95, "lambda of generalised advantage estimation", low=0, high=1)
   bootstrap: Bootstrap = option(
     Bootstrap.final,
@@ -179,32 +212,8 @@ class PPOConfig:
   loss: str | None = option(
     None, "function of your own that changes the terms of the loss: <file.py or module>:<function>", code=True
   )
-  reward_transform: RewardTransform = option(
-    RewardTransform.symlog,
-    "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
-  )
-  reward_scale: float | None = option(
-    None, "factor on the reward; null: 0.1 / the root mean square of all rewards so far"
-  )
-  normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
-  hidden: list[int] = option([256, 128, 64], "units of each hidden layer", low=1)
-  layer_norm: bool = option(False, "layer normalisation before each activation")
-  activation: Activation = option(Activation.silu, "activation function of the hidden layers")
-  network: str | None = option(
-    None,
-    "network of your own instead of the hidden layers: <file.py or module>:<class or function>",
-    code=True,
-  )
   shared: bool = option(True, "one trunk for actor and critic, if both see the same observations")
-  encoder: Encoder | None = option(
-    None,
-    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
-  )
-  encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
   encoder_shared: bool = option(True, "one encoder of each image that both actor and critic see")
-  random_shift: int = option(
-    0, "largest random shift of the images in training; 0: none", "pixels", low=0, high=64
-  )
   recurrent: Recurrence = option(Recurrence.none, "recurrent layer before the hidden layers: none, lstm, gru")
   recurrent_units: int = option(256, "units of the recurrent layer", low=1)
   sequence: int | None = option(
@@ -217,15 +226,12 @@ class PPOConfig:
   critic: Critic = option(
     Critic.scalar, "output of the critic: scalar, a value; twohot, a distribution over bins"
   )
-  precision: Precision = option(
-    Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
-  )
   rnd: RNDConfig = dataclasses.field(default_factory=RNDConfig)
   amp: AMPConfig = dataclasses.field(default_factory=AMPConfig)
 
 
 @dataclasses.dataclass
-class OffPolicyConfig:
+class OffPolicyConfig(LearnerConfig):
   """Off-policy learning from a replay buffer."""
 
   # A batch of 256 and a gradient step for every 16 environment steps suit processors: their time goes to the
@@ -258,7 +264,6 @@ class OffPolicyConfig:
   # With 3 and with 1, ball_balance has a return of 179 and 128 after 77,000 environment steps, and cartpole
   # passes 490 after 87,000 and not within 150,000. Hopper's, without noise, is 807 and 392 after 130,000.
   n_step: int = option(3, "steps of reward before the bootstrap", low=1, high=1000)
-  gamma: float = option(0.99, "discount factor", low=0, high=1)
   # Values reach their horizon after 1 / ((1 - gamma) tau) gradient steps: 5,000 with 0.02, 2,000 with 0.05.
   tau: float = option(
     0.05, "share of the critics mixed into the target critics in a gradient step", low=0, high=1
@@ -271,14 +276,6 @@ class OffPolicyConfig:
     "function of your own that changes the terms of the policy's loss: <file.py or module>:<function>",
     code=True,
   )
-  reward_transform: RewardTransform = option(
-    RewardTransform.symlog,
-    "transform of the reward r: symlog(reward_scale r); scale: reward_scale r; none: r",
-  )
-  reward_scale: float | None = option(
-    None, "factor on the reward; null: 0.1 / the root mean square of all rewards so far"
-  )
-  normalize_obs: bool = option(True, "normalise observations to zero mean and unit variance")
   hidden: list[int] = option([256, 256], "units of each hidden layer of the policy", low=1)
   critic_hidden: list[int] = option([256, 256], "units of each hidden layer of a critic", low=1)
   # HalfCheetah runs at 4.2 m/s after 0.13 M steps; with two-hot critics and their smaller value at 2.4 m/s.
@@ -289,23 +286,6 @@ class OffPolicyConfig:
     False, "use the smaller value of the two critics; false: their mean, which is more optimistic"
   )
   layer_norm: bool = option(True, "layer normalisation before each activation")
-  activation: Activation = option(Activation.silu, "activation function of the hidden layers")
-  network: str | None = option(
-    None,
-    "network of your own instead of the hidden layers: <file.py or module>:<class or function>",
-    code=True,
-  )
-  encoder: Encoder | None = option(
-    None,
-    "encoder of images: nature, three convolutions; resnet, 15, with 3 to 10 times the work; null: nature",
-  )
-  encoder_features: int = option(256, "features of each image, which join the other observations", low=1)
-  random_shift: int = option(
-    0, "largest random shift of the images in training; 0: none", "pixels", low=0, high=64
-  )
-  precision: Precision = option(
-    Precision.auto, "arithmetic of the hidden layers; auto: bf16 where the processor is fast in it"
-  )
 
 
 @dataclasses.dataclass
@@ -356,26 +336,4 @@ class DistillConfig:
   )
 
 
-# Settings of PPOConfig that distillation does not use: it learns from neither rewards nor a critic.
-OF_REWARDS = (
-  *("gamma", "gae_lambda", "bootstrap", "clip", "value_clip", "lr", "lr_max", "lr_scaling"),
-  *("reference_minibatch", "schedule", "kl_target", "critic_coef", "entropy_coef", "entropy_coef_final"),
-  *("entropy_steps", "bounds_coef", "mirror_coef", "mirror_augment", "loss", "reward_transform"),
-  *("reward_scale", "rnd", "amp"),
-)
-# Settings without effect: their names, another setting of their group, and its value that disables them.
-IDLE = (
-  (("lr_max", "kl_target"), "schedule", "constant"),
-  (("reference_minibatch",), "lr_scaling", "none"),
-  (("value_clip",), "critic", "twohot"),
-  (("reward_scale",), "reward_transform", "none"),
-  (("entropy_steps",), "entropy_coef_final", None),
-  (("weight_steps",), "weight_final", None),
-  (("recurrent_units", "sequence"), "recurrent", "none"),
-  (("priority_alpha", "priority_beta"), "prioritized", False),
-  (("storage_blocks",), "storage", "float32"),
-  (("target_noise_clip",), "target_noise", 0),
-  (("mix_steps",), "mix", 0),
-)
-STARTS = ("log_std_init", "alpha")  # initial values of learnt parameters
 AlgorithmConfig = PPOConfig | SACConfig | TD3Config

@@ -17,7 +17,6 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from gpurobot.settings.algorithms import (
-  OF_REWARDS,
   OFF_POLICY_ENVS,
   AlgorithmConfig,
   DistillConfig,
@@ -310,38 +309,6 @@ def _local_envs_of_blocks(config: TrainConfig, ranks: int) -> int:
       f"among {ranks} ranks; take multiples of {ranks}"
     )
   return config.num_envs // ranks
-
-
-def check_overlap(config: TrainConfig) -> None:
-  """Raise ConfigError if settings of the overlap of simulation and learning contradict others."""
-  if config.overlap and config.algorithm is not AlgorithmName.ppo:
-    raise ConfigError(f"overlap=true is for algorithm=ppo; leave it out with algorithm={config.algorithm}")
-  for key in ("sim_device", "sim_threads"):
-    value = getattr(config, key)
-    if value is not None and not config.overlap:
-      raise ConfigError(f"{key}={value} has no effect without overlap=true; write both, or no {key}")
-
-
-def check_teacher(config: TrainConfig) -> None:
-  """Raise ConfigError if there is no teacher to learn from, or one that teaches nobody."""
-  if config.algorithm is AlgorithmName.distill and not config.teacher:
-    raise ConfigError("algorithm=distill learns from a teacher; add teacher=<run folder or .pt file>")
-  if config.teacher and config.algorithm is not AlgorithmName.distill:
-    raise ConfigError(
-      f"teacher={config.teacher} has no effect with algorithm={config.algorithm}; add algorithm=distill"
-    )
-
-
-def unused_keys(algorithm: str) -> set[str]:
-  """Return the keys, and the groups of keys, that have no effect with an algorithm."""
-  groups: set[str] = {*AlgorithmName} - {algorithm, policy_group(algorithm)}
-  unused = OF_REWARDS if algorithm == AlgorithmName.distill else ()
-  return groups | {f"{AlgorithmName.ppo}.{name}" for name in unused}
-
-
-def is_among(key: str, keys: Collection[str]) -> bool:
-  """Return whether a dotted key, or a group that contains it, is among `keys`."""
-  return any(key == known or key.startswith(f"{known}.") for known in keys)
 
 
 def policy_group(algorithm: str) -> str:

@@ -11,7 +11,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from gpurobot.settings.config import ConfigError
+from gpurobot.settings.config import ConfigError, TrainConfig, assign
 from gpurobot.settings.removed_keys import present
 
 NO_SETTINGS = "holds no settings; write lines such as num_envs: 1024"
@@ -23,6 +23,14 @@ OF_A_RUN = ("run_dir", "resume", "changed")  # keys of a config.json that do not
 def read_all(paths: Iterable[str]) -> dict[str, Any]:
   """Return the settings of several files by dotted key; later files win. Raises ConfigError."""
   return {key: value for path in paths for key, value in read(path).items()}
+
+
+def applied(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
+  """Return the configuration with the settings of files; raise ConfigError that names files as the source."""
+  try:
+    return assign(config, files) if files else config
+  except ConfigError as error:
+    raise ConfigError(f"a file of config=...: {error}") from error
 
 
 def read(path: str) -> dict[str, Any]:

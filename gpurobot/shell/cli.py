@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TextIO, TypeVar, cast
@@ -20,24 +20,17 @@ from gpurobot.device import process
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint, folder
 from gpurobot.run.output import Plain, printable, tell, until_unread
-from gpurobot.settings import config_files
-from gpurobot.settings.algorithms import IDLE, STARTS, Schedule
+from gpurobot.settings import checks, config_files
 from gpurobot.settings.config import (
   ConfigError,
   Load,
   TrainConfig,
-  arguments,
   assign,
-  check_overlap,
-  check_teacher,
   code_keys,
   defaults,
-  is_among,
   leaves,
-  local_envs,
   pairs,
   to_dict,
-  unused_keys,
 )
 from gpurobot.shell import help_text
 from gpurobot.shell.programs import ALL_HELP, HELP
@@ -135,17 +128,10 @@ def parse(argv: list[str], load: Load, world: World) -> tuple[TrainConfig, Modul
   `load` imports a task, or raises ValueError with a one-line message. With resume=... the arguments override
   the saved configuration.
   """
-  here = Path.cwd()
-  files, words = _split_files([word for word in argv if word not in HELP])
-  early = files | {key: value for key, _, value in (word.partition("=") for word in words)}
-  resumed = _resumed(early)
-  config, module = _base(early, resumed, load)
-  if {*HELP} & {*argv}:
-    chosen = assign(config, {key: early[key] for key in ("algorithm",) if key in early})
-    print(printable(help_text.of_training(chosen, ALL_HELP in argv)))
-    raise SystemExit(0)
-  config = _settle(config, files, given_words(words, leaves(config)), resumed, world)
-  return _placed(config, here, world), module
+  words = [word for word in argv if not word.startswith(FILES)]
+  paths = [path for word in argv if word not in words for path in word.removeprefix(FILES).split(",")]
+  given = {key: value for key, _, value in (word.partition("=") for word in words if word not in HELP)}
+  return _read(given, config_files.read_all(paths), load, world, words)
 
 
 def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[TrainConfig, ModuleType]:
@@ -153,19 +139,66 @@ def configure(given: Mapping[str, Any], load: Load, world: World) -> tuple[Train
 
   `config` is a file, or a list of files.
   """
-  here, names = Path.cwd(), given.get("config", [])
+  names = given.get("config", [])
   files = config_files.read_all([names] if isinstance(names, str) else names)
-  own = {key: value for key, value in given.items() if key != "config"}
-  resumed = _resumed(files | own)
-  config, module = _base(files | own, resumed, load)
-  return _placed(_settle(config, files, own, resumed, world), here, world), module
+  return _read({key: value for key, value in given.items() if key != "config"}, files, load, world)
 
 
-def _split_files(words: list[str]) -> tuple[dict[str, Any], list[str]]:
-  """Return the settings of the files that `config=a.yaml,b.yaml` names, and the other words."""
-  named = [word.removeprefix(FILES) for word in words if word.startswith(FILES)]
-  paths = [path for text in named for path in text.split(",")]
-  return config_files.read_all(paths), [word for word in words if not word.startswith(FILES)]
+def _read(
+  given: Mapping[str, Any], files: Mapping[str, Any], load: Load, world: World, words: Sequence[str] = ()
+) -> tuple[TrainConfig, ModuleType]:
+  """Return the configuration and the task's module: the defaults, then files, then given settings override.
+
+  The defaults are the task's, or those of the run to resume. `words` are the command line, if there is one.
+  """
+  here, both = Path.cwd(), {**files, **given}
+  task, resumed = _text(both, "task"), _resumed(both)
+  if resumed:
+    saved = checkpoint.read(resumed)["config"]
+    saved |= {"run_dir": str(checkpoint.find(resumed).parent), "changed": False}
+    module = load(saved["task"], resumed, task)
+    before = checkpoint.configure(resumed, saved, module, both)
+  else:
+    module = load(task or TrainConfig().task)
+    before = defaults(module, both, both.get("algorithm"))
+  _check_words(words, before, both)
+  config = assign(config_files.applied(before, files), given)
+  config.resume = resumed
+  _check(before, config, files, given, world)
+  if here != Path.cwd():  # the task's code has left the folder that paths are relative to
+    config.run_dir = world.broadcast_object(str(here / (config.run_dir or folder.new(config))))
+    for key in ("resume", "checkpoint", "teacher"):
+      parts = (getattr(config, key) or "").split(",")
+      setattr(config, key, ",".join(str(here / part) for part in parts if part) or None)
+  return config, module
+
+
+def _text(given: Mapping[str, Any], key: str) -> str | None:
+  """Return a name or path of the settings as text, if there is one; raise ConfigError if it is neither."""
+  value = given.get(key)
+  if not isinstance(value, str | Path | None):
+    raise ConfigError(f"{key}={value} is not a text")
+  return None if value in (None, "") else str(value)
+
+
+def _resumed(given: Mapping[str, Any]) -> str | None:
+  """Return the run to resume, if any; resume=auto is the run in run_dir if it has a checkpoint."""
+  texts = (_text(given, key) for key in ("resume", "run_dir"))
+  resumed, run_dir = (None if text == "null" else text for text in texts)
+  if resumed != AUTO:
+    return resumed
+  if run_dir is None:
+    raise ConfigError("resume=auto starts or continues the run of a folder; add run_dir=<folder>")
+  return run_dir if checkpoint.exists(run_dir) else None
+
+
+def _check_words(words: Sequence[str], before: TrainConfig, given: Mapping[str, Any]) -> None:
+  """Print the help and exit if the words ask for it; raise ConfigError if one is no `key=value`."""
+  if {*HELP} & {*words}:
+    chosen = assign(before, {key: given[key] for key in ("algorithm",) if key in given})
+    print(printable(help_text.of_training(chosen, ALL_HELP in words)))
+    raise SystemExit(0)
+  given_words([*words], leaves(before))
 
 
 def given_words(words: list[str], keys: Iterable[str]) -> dict[str, str]:
@@ -180,65 +213,23 @@ def given_words(words: list[str], keys: Iterable[str]) -> dict[str, str]:
     raise ConfigError(f"{error}; did you mean {named}?") from error
 
 
-def _assign_files(config: TrainConfig, files: Mapping[str, Any]) -> TrainConfig:
-  """Return the configuration with the settings of files; raise ConfigError that names files as the source."""
-  try:
-    return assign(config, files) if files else config
-  except ConfigError as error:
-    raise ConfigError(f"a file of {FILES}...: {error}") from error
-
-
-def _resumed(given: Mapping[str, Any]) -> str | None:
-  """Return the run to resume, if any; resume=auto is the run in run_dir if it has a checkpoint."""
-  texts = (_text(given, key) for key in ("resume", "run_dir"))
-  resumed, run_dir = (None if text == "null" else text for text in texts)
-  if resumed != AUTO:
-    return resumed
-  if run_dir is None:
-    raise ConfigError("resume=auto starts or continues the run of a folder; add run_dir=<folder>")
-  return run_dir if checkpoint.exists(run_dir) else None
-
-
-def _text(given: Mapping[str, Any], key: str) -> str | None:
-  """Return a name or path of the settings as text, if there is one; raise ConfigError if it is neither."""
-  value = given.get(key)
-  if not isinstance(value, str | Path | None):
-    raise ConfigError(f"{key}={value} is not a text")
-  return None if value in (None, "") else str(value)
-
-
-def _base(given: Mapping[str, Any], resumed: str | None, load: Load) -> tuple[TrainConfig, ModuleType]:
-  """Return the settings before the given ones are applied: the task's, or a resumed run's."""
-  task = _text(given, "task")
-  if not resumed:
-    module = load(task or TrainConfig().task)
-    return defaults(module, given, given.get("algorithm")), module
-  saved = checkpoint.read(resumed)["config"]
-  saved |= {"run_dir": str(checkpoint.find(resumed).parent), "changed": False}
-  module = load(saved["task"], resumed, task)
-  return checkpoint.configure(resumed, saved, module, given), module
-
-
-def _settle(
-  before: TrainConfig, files: Mapping[str, Any], given: Mapping[str, Any], resumed: str | None, world: World
-) -> TrainConfig:
-  """Return the configuration with the given settings applied; raise an error if they do not go together.
+def _check(
+  before: TrainConfig, config: TrainConfig, files: Mapping[str, Any], given: Mapping[str, Any], world: World
+) -> None:
+  """Raise an error if settings do not go together or what they name is missing; warn of those without effect.
 
   A file may serve several algorithms, so its settings without effect cause a warning, not an error.
   """
-  config = assign(_assign_files(before, files), given)
-  changed = _changed(before, config)
+  old, new = to_dict(before), to_dict(config)
+  changed = [key for key in new if new[key] != old[key]]
   of_files = [key for key in files if key in changed and key not in given]
-  if resumed and "checkpoint" in (*given, *of_files) and config.checkpoint and config.resume != AUTO:
-    raise ConfigError(f"checkpoint={config.checkpoint} has no effect with resume={resumed}; leave one out")
-  config.resume = resumed
-  for key, reason, remedy in _unused(config, given):
-    raise ConfigError(f"{key} has no effect {reason}; write {remedy}, or no {key}")
-  check_overlap(config)
-  check_teacher(config)
-  local_envs(config, world.size)
-  idle = _idle(config, (*given, *of_files)) | (_idle_resumed(config, changed) if resumed else {})
-  idle |= {key: reason for key, reason, _ in _unused(config, of_files)}
+  named = "checkpoint" in (*given, *of_files) and {**files, **given}.get("resume") != AUTO
+  if named and config.resume and config.checkpoint:
+    raise ConfigError(
+      f"checkpoint={config.checkpoint} has no effect with resume={config.resume}; leave one out"
+    )
+  checks.check(config, given, world.size)
+  idle = checks.without_effect(config, given, of_files, changed)
   if world.device(config.device).type == "cpu" and config.tf32 and "tf32" in given:
     idle["tf32"] = "on a CPU"
   for key, reason in idle.items() if world.main else ():
@@ -250,57 +241,6 @@ def _settle(
   for extra in ("wandb", "mlflow"):
     if getattr(config.log, extra):
       extras.check(extra)
-  return config
-
-
-def _placed(config: TrainConfig, here: Path, world: World) -> TrainConfig:
-  """Return the configuration with absolute paths if the task's code has left the working directory."""
-  if here != Path.cwd():
-    config.run_dir = world.broadcast_object(str(here / (config.run_dir or folder.new(config))))
-    for key in ("resume", "checkpoint", "teacher"):
-      parts = (getattr(config, key) or "").split(",")
-      setattr(config, key, ",".join(str(here / part) for part in parts if part) or None)
-  return config
-
-
-def _changed(before: TrainConfig, config: TrainConfig) -> list[str]:
-  """Return the keys with different values."""
-  old, new = to_dict(before), to_dict(config)
-  return [key for key in new if new[key] != old[key]]
-
-
-def _unused(config: TrainConfig, keys: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-  """Yield the keys that the algorithm or its rewards do not use, with the reason and the remedy."""
-  ppo, unused = config.ppo, unused_keys(config.algorithm)
-  weights = {
-    "ppo.rnd.weight": ppo.rnd.weight or ppo.rnd.weight_final,
-    "ppo.amp.style_weight": ppo.amp.style_weight,
-  }
-  for key in keys:
-    if is_among(key, unused):
-      yield key, f"with algorithm={config.algorithm}", f"algorithm={key.partition('.')[0]}"
-    for weight, value in weights.items():
-      if not value and key != weight and key.rpartition(".")[0] == weight.rpartition(".")[0]:
-        yield key, f"with {weight}=0", f"another {weight}"
-
-
-def _idle(config: TrainConfig, keys: Iterable[str]) -> dict[str, str]:
-  """Return the keys without effect beside other settings, with the reason."""
-  values, found = to_dict(config), {}
-  for group, _, name in (key.rpartition(".") for key in keys if not key.startswith("env.")):
-    for names, other, value in IDLE:
-      key = f"{group}.{other}"
-      if name in names and key in values and values[key] == value:
-        found[f"{group}.{name}"] = f"with {arguments({key: values[key]})}"
-  return found
-
-
-def _idle_resumed(config: TrainConfig, changed: list[str]) -> dict[str, str]:
-  """Return the settings without effect among those that a resumed run has changed, with the reason."""
-  found = {key: "on a resumed run" for key in changed if key.partition(".")[2] in STARTS}
-  if "ppo.lr" in changed and config.ppo.schedule is Schedule.adaptive:
-    found["ppo.lr"] = "for long: ppo.schedule=adaptive goes on from it; to keep it add ppo.schedule=constant"
-  return found
 
 
 def identity(config: TrainConfig, module: ModuleType) -> dict[str, Any]:

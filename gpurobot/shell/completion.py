@@ -13,7 +13,8 @@ from pathlib import Path
 
 import tasks
 from gpurobot.run.output import until_unread
-from gpurobot.settings.config import AlgorithmName, Leaf, TrainConfig, is_among, leaves, unused_keys
+from gpurobot.settings.checks import is_among, unused_keys
+from gpurobot.settings.config import AlgorithmName, Leaf, TrainConfig, leaves
 from gpurobot.shell import declared
 from gpurobot.shell.programs import HELP, PROGRAMS
 

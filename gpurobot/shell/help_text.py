@@ -7,16 +7,8 @@ import textwrap
 from collections.abc import Collection
 from typing import Any
 
-from gpurobot.settings.config import (
-  AlgorithmName,
-  Leaf,
-  TrainConfig,
-  arguments,
-  is_among,
-  leaves,
-  to_dict,
-  unused_keys,
-)
+from gpurobot.settings.checks import is_among, unused_keys
+from gpurobot.settings.config import AlgorithmName, Leaf, TrainConfig, arguments, leaves, to_dict
 
 USAGE = "usage: {program} [key=value ...]\n"
 # Keys that people set, of a training and of its algorithm.

@@ -12,7 +12,8 @@ from gpurobot.learn.distribution import Gaussian, MultiDiscrete
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.algorithms import DistillConfig, DistillLoss, PPOConfig
-from gpurobot.settings.config import OF_REWARDS, ConfigError, assign, defaults
+from gpurobot.settings.checks import OF_REWARDS
+from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import taught_toy, toy, toy_choices
 from tests.gpurobot.taught import iterate, make_student, make_teacher
 

@@ -11,7 +11,8 @@ from gpurobot.learn.collector import RolloutCollector
 from gpurobot.learn.overlap import OverlappedRollouts, shared_threads
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
-from gpurobot.settings.config import ConfigError, assign, check_overlap, defaults
+from gpurobot.settings.checks import check_overlap
+from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import toy
 from tests.gpurobot.learn.test_ppo import iterate
 

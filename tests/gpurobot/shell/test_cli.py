@@ -12,7 +12,8 @@ import tasks
 import train
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
-from gpurobot.settings.algorithms import IDLE, DistillConfig, PPOConfig, RNDConfig, SACConfig, TD3Config
+from gpurobot.settings.algorithms import DistillConfig, PPOConfig, RNDConfig, SACConfig, TD3Config
+from gpurobot.settings.checks import IDLE
 from gpurobot.settings.config import ConfigError, TrainConfig
 from gpurobot.shell import cli
 from tests.gpurobot import toy
