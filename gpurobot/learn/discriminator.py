@@ -10,7 +10,7 @@ from gpurobot.learn.normalize import BOUND
 from gpurobot.settings.algorithms import AMPConfig
 from gpurobot.settings.config import ConfigError
 
-REPLAY, ITERATIONS = 32, 16  # pairs of each environment in the replay, of so many iterations
+REPLAY, ITERATIONS = 32, 16  # pairs of each environment in the replay, from the last ITERATIONS
 WEIGHT_DECAY = 1e-4  # weight of half the squared weights, as in IsaacGymEnvs' AMP
 
 

@@ -44,7 +44,6 @@ class LearnedReward(abc.ABC):
 
   name: ClassVar[str]
   sums: ClassVar[tuple[str, ...]]  # of a gradient step over samples; the first is the sum of the weights
-
   updates: int  # gradient steps of an iteration
 
   def __init__(self, training: Training, network: nn.Module, lr: float, width: int) -> None:

@@ -34,6 +34,6 @@ def without_constants(saved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def successor(keys: Iterable[str]) -> str:
-  """Return which constant the first key became, for a message, or "" if none of the keys is gone."""
+  """Return the constant that the first gone key became, for a message; "" if none of the keys is gone."""
   gone = [key for key in keys if key in CONSTANTS]
   return f"{gone[0]} is gone: it is {to_text(CONSTANTS[gone[0]])} always" if gone else ""
