@@ -50,7 +50,6 @@ def physics(figures: Figures) -> str:
     "gpurobot": "gpurobot [substeps/s]",
     "mujoco": "MuJoCo C [substeps/s]",
     "ratio": "ratio",
-    "fraction_of_peak": "fraction of peak",
   }
   rows = {f"{case.name}.threads1": case.name for case in cases.PHYSICS}
   return grid(figures, "physics", {"": "case, one thread", **columns}, rows)
@@ -143,26 +142,6 @@ def _reached(rows: curves.Rows, goal: cases.Goal) -> str:
   return f"{seconds:.0f} s" + (f" ({used:.0f} s)" if math.isfinite(used) else "")
 
 
-def cuda(figures: Figures) -> str:
-  """Return the table of resources of the GPU kernels."""
-  columns = (
-    "registers",
-    "stack_bytes",
-    "array_bytes",
-    "instructions",
-    "local_bytes",
-    "global_bytes",
-    "build_seconds",
-    "unrolled_instructions",
-    "unrolled_local_bytes",
-  )
-  heads = {
-    "": "kernel for sm_90",
-    **{column: column.replace("unrolled_", "unrolled: ").replace("_", " ") for column in columns},
-  }
-  return grid(figures, "cuda", heads, {robot: robot for robot in cases.ROBOTS})
-
-
 def environments(figures: Figures) -> str:
   """Return the table of memory per environment in training."""
   heads = {
@@ -209,7 +188,6 @@ def camera_cost(figures: Figures) -> str:
 BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "results": ("docs/benchmarks.md", results),
   "physics": ("docs/benchmarks.md", physics),
-  "cuda": ("docs/gpu.md", cuda),
   "environments": ("docs/gpu.md", environments),
   "camera": ("docs/cameras.md", camera),
   "pixels": ("docs/cameras.md", pixels),

@@ -109,7 +109,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
   humanoid = humanoid_amp.Task.make_model(humanoid_amp.Config())
   transitions.write(folder / "walks.npz", transitions.walks(humanoid, (0.5, 1.0), 0.3, 1 / 30))
   (folder / "pendulum.py").write_text(python_blocks(README)[0])
-  (folder / "rma_dog.py").write_text(python_blocks(PAGES[Path("docs/distillation.md")])[0])
   (folder / "my_policy.py").write_text(python_blocks(PAGES[Path("docs/training.md")])[0])
   own = {
     "pendulum": ["task=pendulum.py"],
@@ -286,7 +285,7 @@ def test_every_other_command_has_words_that_its_program_knows(
   wrong = {}
   for command in FOUND.keys() - {*FIRST}:
     try:  # what stands for a run of the lessons lacks the settings of its task
-      run(command if "train" in command else re.sub(r" (env\.|task=rma_dog|network=)\S+", "", command))
+      run(command if "train" in command else re.sub(r" (env\.|task=examples/|network=)\S+", "", command))
     except (Exception, SystemExit) as error:
       wrong[command] = error
   assert wrong == {}

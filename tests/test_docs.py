@@ -144,10 +144,9 @@ def test_lines_have_at_most_110_columns() -> None:
     assert wide == [], page
 
 
-def test_tasks_page_has_every_task() -> None:
-  page = PAGES[Path("docs/tasks.md")]
-  headings = re.findall(r"^### `(.*)`$", page, re.MULTILINE)
-  rows = re.findall(r"^\| (`dm/.*?) \|", page.partition("## DeepMind Control Suite")[2], re.MULTILINE)
+def test_tasks_pages_have_every_task() -> None:
+  headings = re.findall(r"^### `(.*)`$", PAGES[Path("docs/tasks.md")], re.MULTILINE)
+  rows = re.findall(r"^\| (`(?:gym|dm)/.*?) \|", PAGES[Path("docs/suites.md")], re.MULTILINE)
   assert sorted(headings + re.findall(r"`(.*?)`", " ".join(rows))) == tasks.available()
 
 

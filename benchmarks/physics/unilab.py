@@ -76,8 +76,14 @@ def compare(settings: Settings) -> None:
   situation = speed.find_situation(case, sim)
   with tempfile.TemporaryDirectory() as folder:
     file = Path(folder) / "situation.npz"
-    arrays = {"qpos": situation.qpos, "qvel": situation.qvel, "controls": situation.controls.double().numpy()}
-    np.savez(file, timestep=settings.timestep, substeps=cases.SUBSTEPS, **arrays)
+    np.savez(
+      file,
+      timestep=settings.timestep,
+      substeps=cases.SUBSTEPS,
+      qpos=situation.qpos,
+      qvel=situation.qvel,
+      controls=situation.controls.double().numpy(),
+    )
     seconds = {each: statistics.median(peer_seconds(each, settings, file)) for each in PEERS}
   own = statistics.median(own_seconds(sim, situation, settings.repetitions))
   title, substeps = f"unilab.{name}.threads{settings.threads}", case.num_envs * case.steps * cases.SUBSTEPS

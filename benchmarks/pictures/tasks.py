@@ -1,6 +1,6 @@
-"""Pictures of tasks for docs/tasks.md: python -m benchmarks.pictures.tasks [task ...].
+"""Pictures of tasks for docs/tasks.md and docs/suites.md: python -m benchmarks.pictures.tasks [task ...].
 
-It draws docs/pictures/<task>.webp, without a name all of the page's. A task with a demo is shown after
+It draws docs/pictures/<task>.webp, without a name all of the pages'. A task with a demo is shown after
 0.8 s of it, any other as it starts, with its policy's images beside it, if there are any. MuJoCo C steps the
 robots, so no kernel has to be built.
 """
@@ -22,8 +22,9 @@ from gpurobot.viewer.player import Player
 from physics.engines import MujocoSimulation
 from tasks.base import Task
 
-PAGE = Path(__file__).parents[2] / "docs" / "tasks.md"
-FOLDER = PAGE.parent / "pictures"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (DOCS / "tasks.md", DOCS / "suites.md")
+FOLDER = DOCS / "pictures"
 WIDTH, HEIGHT = 400, 300  # [pixels]
 QUALITY = 80  # of WebP, 0 to 100
 SECONDS = 0.8  # of the demo before the picture
@@ -41,8 +42,8 @@ def path_of(name: str, folder: Path = FOLDER) -> Path:
 
 
 def shown() -> list[str]:
-  """Return the tasks with pictures on the page, in its order."""
-  return re.findall(r"!\[(.*?)\]\(pictures/", PAGE.read_text())
+  """Return the tasks with pictures on the pages, in their order."""
+  return re.findall(r"!\[(.*?)\]\(pictures/", "".join(page.read_text() for page in PAGES))
 
 
 def played(name: str) -> tuple[Task, ShownImages]:
