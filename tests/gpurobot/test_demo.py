@@ -25,9 +25,3 @@ def test_help_names_the_demos(capsys):
   first, *rest = capsys.readouterr().out.splitlines()
   assert first.startswith(f"demos: {', '.join(demos.names())};")
   assert any(line.strip().startswith("port=8080") for line in rest)
-
-
-def test_no_such_demo_is_told_in_one_line(capsys):
-  with pytest.raises(SystemExit):
-    demo.main(["quadrupd"])
-  assert capsys.readouterr().err == "error: there is no demo 'quadrupd'; the nearest is 'quadruped'\n"

@@ -47,13 +47,9 @@ def test_it_takes_the_settings_of_the_tasks_that_say_what_a_robot_is(capsys):
 @pytest.mark.parametrize(
   ("words", "message"),
   [
-    ([], "the robot is missing: write python -m gpurobot.describe <robot file>"),
     ([str(ARM), "site=grap"], "env.site: no site or body is named 'grap'; nearest: 'grasp'"),
     ([str(ARM), "joints=[joint1]"], "1 joints move the frame of body 'link1', and an arm has 2 or more"),
     ([f"robot={DOG}", "feet=[FR_fot]"], "no body, geom or site is named 'FR_fot'; nearest: 'FR_foot'"),
-    ([str(DOG), "picture=dog.tiff"], "write a name that ends with .png"),
-    ([str(DOG), "fete=[FR_foot]"], "unknown key 'fete'"),
-    ([str(DOG.with_name("robt.xml"))], "there is no such file"),
   ],
 )
 def test_a_mistake_ends_it_in_one_line(words, message, capsys):

@@ -89,19 +89,12 @@ def test_it_has_the_settings_of_the_task():
 @pytest.mark.parametrize(
   ("words", "message"),
   [
-    (
-      [],
-      "the motion is missing: write python -m gpurobot.motion <file>, or one of walk, run, jump, turn, sq",
-    ),
-    (["wlak"], "env.motion=wlak is no clip of our own, nearest: 'walk', and no file"),
     (["walk", "scale=100"], "if these are centimetres, convert them: gpurobot motion <file> scale=0.01"),
     (["walk", "raise_by=-0.5"], "m under the ground: move it by gpurobot motion <file> raise_by=0.5"),
     (["walk", "out=walk.csv"], "out=walk.csv: write a name that ends with .npz"),
     (["walk", "begin=60"], "and 0 frames between begin=60 and end=null: two or more make a motion"),
     (["walk,run", "out=both.npz"], "out=both.npz is one file for 2 motions: convert one at a time"),
     (["walk", "out=none/walk.npz"], "out=none/walk.npz cannot be written: No such file or directory"),
-    (["walk", "rob=dog.xml"], "unknown key 'rob'; the nearest is 'robot'"),
-    (["walk", "fps=30"], "unknown key 'fps'; the nearest is 'motion_fps'"),
   ],
 )
 def test_a_mistake_ends_it_in_one_line(words, message, capsys, tmp_path, monkeypatch):

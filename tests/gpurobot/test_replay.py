@@ -4,7 +4,7 @@ import torch
 import train
 from gpurobot import replay
 from gpurobot.deploy import trained
-from gpurobot.run import checkpoint, divergence_dumps
+from gpurobot.run import divergence_dumps
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import fragile
 
@@ -43,27 +43,6 @@ def test_states_are_drawn(folder, tmp_path, capsys, drawing):
   replay.main([f"file={folder}", TASK, f"video={video}", "width=64", "height=48"])
   assert capsys.readouterr().out.endswith(f"{video}: 3 states; 1 diverged states are left out\n")
   assert video.stat().st_size > 0
-
-
-@pytest.mark.parametrize(("words", "message"), [
-  ([], "file=<run folder, or file in its folder diverged/> is missing"),
-  (["file=nowhere"], "no checkpoint at 'nowhere'"),
-  (["file=.", "state=3"], "unknown key 'state'; the nearest is 'states'"),
-])  # fmt: skip
-def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
-  with pytest.raises(SystemExit) as end:
-    replay.main(words)
-  assert end.value.code == 2
-  assert capsys.readouterr().err.startswith(f"error: {message}")
-
-
-def test_what_is_no_record_of_states_is_named(folder, tmp_path, capsys):
-  with pytest.raises(SystemExit):
-    replay.main([f"file={tmp_path}"])
-  assert "has no file in diverged/: none of its environments diverged" in capsys.readouterr().err
-  with pytest.raises(SystemExit):
-    replay.main([f"file={folder / checkpoint.NAME}"])
-  assert "holds no states; name a file in the folder diverged/ of a run" in capsys.readouterr().err
 
 
 def test_a_record_of_states_is_no_policy(folder):

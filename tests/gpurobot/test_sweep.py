@@ -5,7 +5,6 @@ import pytest
 
 from gpurobot import sweep
 from gpurobot.search.trial import OUTPUT
-from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 from tests.gpurobot.search.trials import TOY
 
@@ -25,31 +24,6 @@ def test_the_grid_takes_every_combination_and_brackets_hold_one_value(tmp_path):
   assert [run.name for run in runs][1] == "ppo.hidden=[8,8] seed=5"
   assert runs[1].folder == tmp_path / "ppo.hidden=[8,8]" / "seed=5"
   assert len({run.folder for run in runs}) == 4
-
-
-@pytest.mark.parametrize(
-  ("word", "message"),
-  [
-    ("job=2", "unknown key 'job'; the nearest is 'jobs'"),
-    ("ppo.gama=1", "unknown key 'ppo.gama'; the nearest is 'ppo.gamma'"),
-    ("seed", "'seed' has no value; write seed=<value>"),
-    ("jobs=0", "jobs=0 is out of range; the nearest is 1"),
-    ("run_dir=x", "a sweep sets run_dir and resume itself; write folder=<folder of the sweep>"),
-    (
-      "max_iterations=null",
-      "the runs of a sweep need a limit; set one of max_iterations, max_steps, max_seconds",
-    ),
-  ],
-)
-def test_bad_words_are_told_in_one_line(tmp_path, word, message):
-  with pytest.raises(ConfigError) as error:
-    sweep.plan([*TOY, f"folder={tmp_path}", word])
-  assert str(error.value) == message
-
-
-def test_a_task_that_is_named_alone_is_told_with_the_remedy():
-  with pytest.raises(ConfigError, match=r"did you mean task=cartpole\?"):
-    sweep.plan(["cartpole", "seed=0,1"])
 
 
 def test_nothing_runs_where_one_combination_is_bad(tmp_path, capsys):

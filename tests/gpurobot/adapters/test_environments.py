@@ -91,14 +91,6 @@ def test_mistakes_are_named(arguments, error, message):
     Environments(*arguments)
 
 
-def test_actions_of_another_shape_are_refused():
-  """Torch would copy one action to all environments."""
-  envs = make(toy.__file__)
-  envs.reset(0)
-  with pytest.raises(ValueError, match=r"shape \[2\]; the environments expect \[4, 2\]"):
-    envs.step(torch.zeros(2))
-
-
 def test_no_gradient_is_kept_from_step_to_step():
   envs = make(toy.__file__)
   envs.reset(0)

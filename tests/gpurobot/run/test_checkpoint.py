@@ -51,20 +51,9 @@ def test_what_is_no_checkpoint_is_named(tmp_path):
     CheckpointError, match=r"no checkpoint at '.*runn'; the nearest is '.*run/checkpoint.pt'$"
   ):
     checkpoint.find(tmp_path / "runn")
-  (tmp_path / "bad.pt").write_bytes(b"no zip")
-  with pytest.raises(CheckpointError, match=r"bad\.pt' is not a readable checkpoint"):
-    checkpoint.read(tmp_path / "bad.pt")
-  torch.save({"format": 1}, tmp_path / "old.pt")
-  with pytest.raises(
-    CheckpointError, match=r"old\.pt' is a checkpoint of format 1.*use the gpurobot that wrote"
-  ):
-    checkpoint.read(tmp_path / "old.pt")
   torch.save({"format": 3}, tmp_path / "new.pt")
   with pytest.raises(CheckpointError, match=r"new\.pt' is a checkpoint of format 3, of a newer gpurobot"):
     checkpoint.read(tmp_path / "new.pt")
-  torch.save({"weight": torch.ones(1)}, tmp_path / "other.pt")
-  with pytest.raises(CheckpointError, match=r"other\.pt' is not a checkpoint of gpurobot"):
-    checkpoint.read(tmp_path / "other.pt")
 
 
 def damage(path):
