@@ -1,7 +1,5 @@
 """Tests of a recorded policy of humanoid_amp as the reference of others."""
 
-import runpy
-
 import pytest
 import torch
 
@@ -68,10 +66,3 @@ def test_pairs_of_another_robot_are_refused_in_one_line(found, tmp_path, change,
   transitions.write(tmp_path / "other.npz", found._replace(**change))
   with pytest.raises(SettingError, match=message):
     build(1, motion=str(tmp_path / "other.npz"))
-
-
-def test_it_says_what_it_takes(capsys, monkeypatch):
-  monkeypatch.setattr("sys.argv", ["record_style.py", "--help"])
-  with pytest.raises(SystemExit, match="0"):
-    runpy.run_path(str(record_style.__file__), run_name="__main__")
-  assert "usage: record_style.py [-h] run file" in capsys.readouterr().out

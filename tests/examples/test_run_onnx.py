@@ -1,5 +1,4 @@
 import dataclasses
-import runpy
 
 import numpy as np
 import pytest
@@ -47,10 +46,3 @@ def test_a_robot_walks_in_plain_mujoco_as_in_its_task(tmp_path):
   with pytest.raises(SystemExit, match=r"has the joints .*'hip', .* not those of the policy"):
     run_onnx.walk(str(tmp_path / NAMES[0]), str(tmp_path / "other.xml"), env.dt)
   np.testing.assert_allclose(found, wanted, atol=1e-3)
-
-
-def test_it_says_what_it_takes(capsys, monkeypatch):
-  monkeypatch.setattr("sys.argv", ["run_onnx.py", "--help"])
-  with pytest.raises(SystemExit, match="0"):
-    runpy.run_path(str(run_onnx.__file__), run_name="__main__")
-  assert "usage: run_onnx.py [-h] policy robot" in capsys.readouterr().out

@@ -1,8 +1,5 @@
-import runpy
-
 import numpy as np
 import onnxruntime
-import pytest
 
 import train
 from examples import run_onnx_pixels
@@ -44,10 +41,3 @@ def test_a_policy_sees_in_plain_mujoco(tmp_path, monkeypatch):
   assert drawn[2:] == list(angles[:-1])
   (known,) = onnxruntime.InferenceSession(tmp_path / "export" / NAMES[0]).get_inputs()
   assert (known.name, known.type, known.shape[1:]) == ("camera", "tensor(uint8)", [32, 32, 3])
-
-
-def test_it_says_what_it_takes(capsys, monkeypatch):
-  monkeypatch.setattr("sys.argv", ["run_onnx_pixels.py", "--help"])
-  with pytest.raises(SystemExit, match="0"):
-    runpy.run_path(str(run_onnx_pixels.__file__), run_name="__main__")
-  assert "usage: run_onnx_pixels.py [-h] policy robot" in capsys.readouterr().out

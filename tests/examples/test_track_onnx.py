@@ -1,10 +1,8 @@
 """An exported policy tracks a motion in plain MuJoCo as in its task."""
 
 import dataclasses
-import runpy
 
 import numpy as np
-import pytest
 import torch
 
 import tasks
@@ -42,10 +40,3 @@ def test_a_robot_tracks_in_plain_mujoco_as_in_its_task(tmp_path):
     obs = env.step(exported(obs, restart))["obs"]
   assert np.ptp(found[:, -21:]) > 0.5  # of the actions
   np.testing.assert_allclose(found, wanted, atol=1e-3)
-
-
-def test_it_says_what_it_takes(capsys, monkeypatch):
-  monkeypatch.setattr("sys.argv", ["track_onnx.py", "--help"])
-  with pytest.raises(SystemExit, match="0"):
-    runpy.run_path(str(track_onnx.__file__), run_name="__main__")
-  assert "usage: track_onnx.py [-h] policy motion robot" in capsys.readouterr().out

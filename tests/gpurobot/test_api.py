@@ -1,6 +1,7 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -21,9 +22,11 @@ from tests.gpurobot import toy
 TOY = str(toy.__file__)
 
 
-@pytest.fixture
-def run(tmp_path):
-  return gpurobot.train(TOY, num_envs=32, max_iterations=3, log_every=1, run_dir=tmp_path / "run")
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+  """A run that tests only read."""
+  folder = tmp_path_factory.mktemp("runs") / "run"
+  return gpurobot.train(TOY, num_envs=32, max_iterations=3, log_every=1, run_dir=folder)
 
 
 def test_settings_may_be_nested_and_of_any_kind_of_number(tmp_path):
@@ -40,8 +43,8 @@ def test_settings_may_be_nested_and_of_any_kind_of_number(tmp_path):
   assert list(settings.values()) == [32, 2e-3, [8], 0.25, 0.5]
 
 
-def test_a_run_tells_what_it_left(run, tmp_path):
-  assert run.folder == tmp_path / "run"
+def test_a_run_tells_what_it_left(run):
+  assert run.folder.name == "run"
   assert run.metrics["steps"].tolist() == [256, 512, 768]
   assert run.metrics["return"].dtype == np.float64
   assert run.summary["iterations"] == 3
@@ -49,6 +52,7 @@ def test_a_run_tells_what_it_left(run, tmp_path):
 
 
 def test_the_newest_of_several_runs_is_loaded(run, tmp_path):
+  shutil.copytree(run.folder, tmp_path / "run")
   gpurobot.train(TOY, num_envs=32, max_iterations=1, run_dir=tmp_path / "later")
   assert gpurobot.load(tmp_path, TOY).folder == tmp_path / "later"
   with pytest.raises(CheckpointError, match="nowhere"):
@@ -146,7 +150,7 @@ def test_a_relative_folder_survives_another_working_directory(tmp_path, monkeypa
   assert (run.folder, run.summary["iterations"]) == (tmp_path / "run", 1)
 
 
-def test_a_loaded_run_survives_another_working_directory(run, tmp_path, monkeypatch):
+def test_a_loaded_run_survives_another_working_directory(tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
   (tmp_path / "own_toy.py").write_text("from tests.gpurobot.toy import *\n")
   gpurobot.train("own_toy.py", run_dir="own", max_iterations=1, num_envs=32)
@@ -158,12 +162,11 @@ def test_a_loaded_run_survives_another_working_directory(run, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("names", [5, ["a"], {"action": 5}])
-def test_damaged_names_are_a_mistake_of_one_line(run, names):
-  path = run.folder / "checkpoint.pt"
-  saved = checkpoint.load(path)
-  checkpoint.save(path, saved | {"learner": saved["learner"] | {"names": names}})
+def test_damaged_names_are_a_mistake_of_one_line(run, tmp_path, names):
+  saved = checkpoint.load(run.folder / "checkpoint.pt")
+  checkpoint.save(tmp_path / "checkpoint.pt", saved | {"learner": saved["learner"] | {"names": names}})
   with pytest.raises(CheckpointError, match=r"^'.*' does not fit its own settings: ") as error:
-    gpurobot.load(run.folder, TOY).policy  # noqa: B018
+    gpurobot.load(tmp_path, TOY).policy  # noqa: B018
   assert "\n" not in str(error.value)
 
 
@@ -300,17 +303,16 @@ def test_environments_are_gymnasium_s():
   assert {"train", "load", "make"} <= {*dir(gpurobot)}
 
 
-def test_a_foreign_module_of_the_same_name_is_named(monkeypatch):
-  foreign = ModuleType("tasks")
-  foreign.__file__ = "me/tasks.py"
-  monkeypatch.setitem(sys.modules, "tasks", foreign)
-  with pytest.raises(ImportError, match=r"^gpurobot needs its own package 'tasks', which me/tasks.py hides"):
-    own_packages.prefer()
-
-
-def test_a_foreign_folder_of_the_same_name_is_named(monkeypatch):
-  foreign = ModuleType("physics")
-  foreign.__path__ = ["me/physics"]  # of a folder without __init__.py
-  monkeypatch.setitem(sys.modules, "physics", foreign)
-  with pytest.raises(ImportError, match=r"^gpurobot needs its own package 'physics', which me/physics hides"):
+@pytest.mark.parametrize(
+  ("name", "facts", "place"),
+  [
+    ("tasks", {"__file__": "me/tasks.py"}, "me/tasks.py"),
+    ("physics", {"__path__": ["me/physics"]}, "me/physics"),  # of a folder without __init__.py
+  ],
+)
+def test_a_foreign_package_of_the_same_name_is_named(monkeypatch, name, facts, place):
+  foreign = ModuleType(name)
+  vars(foreign).update(facts)
+  monkeypatch.setitem(sys.modules, name, foreign)
+  with pytest.raises(ImportError, match=f"^gpurobot needs its own package '{name}', which {place} hides"):
     own_packages.prefer()

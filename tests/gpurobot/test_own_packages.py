@@ -18,9 +18,11 @@ sys.meta_path.insert(0, Finder)
 """
 
 
-@pytest.mark.parametrize("module", ["omegaconf", "torch.nn", "warp"])
+STARTS = (["gpurobot", "train"], ["-m", "gpurobot", "describe"], [f"{ROOT}/train.py"])
+
+
 @pytest.mark.parametrize(
-  "start", [["gpurobot", "train"], ["-m", "gpurobot", "describe"], [f"{ROOT}/train.py"]]
+  ("start", "module"), [*zip(STARTS, ("omegaconf", "torch.nn", "warp"), strict=True), (STARTS[0], "warp")]
 )
 def test_ctrl_c_while_a_program_imports_ends_it_silently(start, module, tmp_path):
   (tmp_path / "gpurobot").write_text(SCRIPT)

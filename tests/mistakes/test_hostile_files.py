@@ -104,25 +104,18 @@ def urdf(path, *joints):
   return path
 
 
-def test_joints_that_mimic_each_other_are_told(tmp_path):
-  path = urdf(tmp_path / "robot.urdf", SERVO.format("b", 1, "c"), SERVO.format("c", 1, "b"))
-  with pytest.raises(ValueError, match=r"robot\.urdf: joint 'b' mimics itself, by way of 'c'$"):
-    read_urdf(path)
+FIXED = "<joint name='{0}' type='fixed'><parent link='{1}'/><child link='{0}'/></joint>"
+JOINTS = {
+  "joint 'b' mimics itself, by way of 'c'": (SERVO.format("b", 1, "c"), SERVO.format("c", 1, "b")),
+  "link 'a' is fixed to itself, by way of 'b'": (FIXED.format("a", "b"), FIXED.format("b", "a")),
+  "joint 'b': limit velocity=-1 is negative": (SERVO.format("b", -1, "c"), SERVO.format("c", 1, "a")),
+}
 
 
-def test_links_that_are_fixed_to_each_other_are_told(tmp_path):
-  fixed = "<joint name='{0}' type='fixed'><parent link='{1}'/><child link='{0}'/></joint>"
-  path = urdf(tmp_path / "robot.urdf", fixed.format("a", "b"), fixed.format("b", "a"))
-  with pytest.raises(ValueError, match=r"robot\.urdf: link 'a' is fixed to itself, by way of 'b'$"):
-    read_urdf(path)
-
-
-def test_a_negative_limit_of_speed_is_told(tmp_path):
-  path = urdf(tmp_path / "robot.urdf", SERVO.format("b", -1, "c"), SERVO.format("c", 1, "a"))
-  with pytest.raises(
-    ValueError, match=r"robot\.urdf: joint 'b': limit velocity=-1 is negative: write a positive one, or none"
-  ):
-    read_urdf(path)
+@pytest.mark.parametrize(("message", "joints"), JOINTS.items())
+def test_joints_that_no_robot_has_are_told(tmp_path, message, joints):
+  with pytest.raises(ValueError, match=rf"robot\.urdf: {message}"):
+    read_urdf(urdf(tmp_path / "robot.urdf", *joints))
 
 
 def test_a_limit_of_speed_that_no_joint_reaches_is_none(tmp_path):

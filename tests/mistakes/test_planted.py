@@ -40,17 +40,12 @@ def surrounded(tmp_path, monkeypatch):
   return tmp_path
 
 
-def test_a_training_and_its_video_run_none(tmp_path):
+def test_a_sweep_its_trials_and_their_videos_run_none(tmp_path):
   """`python -m` has Python look in the working directory, and so has the empty entry."""
   plant(tmp_path, AFTER_START)
-  run(tmp_path, "-m", "gpurobot", "train", *TRAINING, "record_every=1")
-  assert ran(tmp_path) == ""
-
-
-def test_a_sweep_and_its_trials_run_none(tmp_path):
-  plant(tmp_path, AFTER_START)
-  run(tmp_path, "-m", "gpurobot", "sweep", *TRAINING[:-1], "folder=.")
+  run(tmp_path, "-m", "gpurobot", "sweep", *TRAINING[:-1], "record_every=1", "folder=.")
   assert (tmp_path / "seed=0" / "summary.json").exists()
+  assert (tmp_path / "seed=0" / "videos").exists()
   assert ran(tmp_path) == ""
 
 

@@ -17,53 +17,33 @@ from gpurobot.device import process
 def resident():
   return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
 kept = [torch.ones(4 * 2**20) for _ in range(8)]
-before = resident()
-del kept
-print(before - resident())
-"""
-
-
-def returned_memory(call: str) -> int:
-  """Return the bytes that leave the process with eight freed tensors of 16 MiB."""
-  command = [sys.executable, "-c", MEASURE.format(call=call)]
-  return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has the setting")
-def test_freed_memory_stays():
-  assert returned_memory("process.keep_memory()") < 2**20 < 64 * 2**20 < returned_memory("")
-
-
-ADVICE = """
-import pathlib
-import torch
-from gpurobot.device import process
-process.keep_memory()
-address = torch.ones(4 * 2**20).data_ptr()
-inside = False
+address, inside, large = kept[0].data_ptr(), False, None
 for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
   name, *values = line.split()
   if "-" in name:
     start, end = (int(number, 16) for number in name.split("-"))
     inside = start <= address < end
   elif inside and name == "VmFlags:":
-    print("hg" in values)
+    large = "hg" in values
+before = resident()
+del kept
+print(before - resident(), large)
 """
 
 
-@pytest.mark.skipif(
-  not Path("/sys/kernel/mm/transparent_hugepage").is_dir(), reason="this kernel has no large pages"
-)
-def test_tensors_lie_in_memory_for_which_large_pages_are_asked():
-  done = subprocess.run([sys.executable, "-c", ADVICE], check=True, capture_output=True, text=True)
-  assert done.stdout.strip() == "True"
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc has the setting")
+def test_freed_memory_stays_and_large_pages_are_asked_for():
+  """Of eight tensors of 16 MiB."""
+  kept, asked = printed(MEASURE.format(call="process.keep_memory()"))
+  assert int(kept) < 2**20 < 64 * 2**20 < int(printed(MEASURE.format(call=""))[0])
+  if Path("/sys/kernel/mm/transparent_hugepage").is_dir():
+    assert asked == "True"
 
 
 def test_openmp_threads_spin_briefly_unless_the_user_says_otherwise():
   read = "import os, gpurobot; print(os.environ['GOMP_SPINCOUNT'])"
   for own, expected in (({}, "10000"), ({"GOMP_SPINCOUNT": "7"}, "7")):
-    done = subprocess.run([sys.executable, "-c", read], env=own, check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == expected
+    assert printed(read, own) == [expected]
 
 
 @pytest.mark.parametrize("usable_cores", [process.usable_cores, threads.usable_cores])
@@ -102,8 +82,8 @@ with cli.user_errors([], World()):
 """
 
 
-def printed(code: str) -> list[str]:
-  return subprocess.check_output([sys.executable, "-c", code], text=True).split()
+def printed(code: str, environment: dict[str, str] | None = None) -> list[str]:
+  return subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).split()
 
 
 @pytest.mark.parametrize("imports", ["import train", "from gpurobot import train"])

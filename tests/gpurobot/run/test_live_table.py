@@ -172,10 +172,13 @@ def test_times_are_hours_minutes_and_seconds():
   assert [clock(seconds) for seconds in (-1, 59.6, 3725)] == ["0:00:00", "0:01:00", "1:02:05"]
 
 
-@pytest.mark.parametrize("variable", ["FORCE_COLOR", "TTY_COMPATIBLE"])
-def test_what_is_no_terminal_gets_lines_whatever_rich_is_told(variable, monkeypatch):
-  monkeypatch.setenv(variable, "1")
-  assert type(open_display(TrainConfig(), Path(), Returns(), Console(file=io.StringIO()))) is Lines
+@pytest.mark.parametrize(
+  ("variable", "value", "file"),
+  [("FORCE_COLOR", "1", io.StringIO), ("TTY_COMPATIBLE", "1", io.StringIO), ("TERM", "dumb", Terminal)],
+)
+def test_what_is_no_terminal_and_a_dumb_one_get_lines(variable, value, file, monkeypatch):
+  monkeypatch.setenv(variable, value)
+  assert type(open_display(TrainConfig(), Path(), Returns(), Console(file=file()))) is Lines
 
 
 def test_lines_have_dashes_where_a_graph_joins_the_parts_of_an_iteration():
@@ -188,37 +191,18 @@ def test_lines_have_dashes_where_a_graph_joins_the_parts_of_an_iteration():
   assert [shown[part] for part in ("physics", "task", "policy", "update")] == ["-", "-", "-", "25%"]
 
 
-def test_shares_of_two_threads_are_told_as_such():
+def test_the_table_says_what_is_special():
+  troubled = drawn(row=ROW | {"overflow": 1200.0, "nonfinite": 1.0}, warnings=["look"])
+  assert troubled[-1] == "! contacts dropped: 1,200, environments diverged: 1, warnings above: 1"
   assert "Time of two threads at once" in "\n".join(drawn(row=ROW | {"behaviour/age": 1.0}, height=60))
-
-
-def test_troubles_are_told_below():
-  lines = drawn(row=ROW | {"overflow": 1200.0, "nonfinite": 1.0}, warnings=["look"])
-  assert lines[-1] == "! contacts dropped: 1,200, environments diverged: 1, warnings above: 1"
-
-
-def test_before_the_first_row_there_is_the_progress_alone():
-  assert len(drawn(row={})) == 2
-
-
-def test_before_an_episode_has_ended_the_table_says_so():
-  assert any(
-    "no episode ended yet" in line
-    for line in drawn(row=ROW | dict.fromkeys(("return", "length", "success"), math.nan))
-  )
+  early = drawn(row=ROW | dict.fromkeys(("return", "length", "success"), math.nan))
+  assert "no episode ended yet" in "\n".join(early)
+  assert len(drawn(row={})) == 2  # before the first row there is the progress alone
+  assert "\n".join(drawn(encoding="ascii")).isascii()
 
 
 def test_without_a_limit_there_is_no_share():
   assert "%" not in drawn(progress=Progress(7, 7168, 59.0, at=NOW))[1]
-
-
-def test_a_terminal_without_unicode_gets_plain_characters():
-  assert "\n".join(drawn(encoding="ascii")).isascii()
-
-
-def test_a_dumb_terminal_gets_lines(monkeypatch):
-  monkeypatch.setenv("TERM", "dumb")
-  assert type(open_display(TrainConfig(), Path(), Returns(), Console(file=Terminal()))) is Lines
 
 
 PROGRAM = """

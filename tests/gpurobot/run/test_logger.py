@@ -42,12 +42,9 @@ def test_an_error_is_told_once_and_counted():
   told = "notes could not be written ([Errno 28] full); training goes on, but notes has a gap"
   assert [guard.call(fail, "full") for _ in range(3)] == [[told], [], []]
   assert guard.close(list) == ["notes: 3 writes failed"]
-
-
-def test_a_single_error_is_not_told_again():
-  guard = Guard("notes")
-  assert len(guard.call(fail, "full")) == 1
-  assert guard.close(list) == []
+  single = Guard("notes")
+  assert len(single.call(fail, "full")) == 1
+  assert single.close(list) == []
 
 
 def test_a_fault_of_the_program_is_no_warning():
@@ -61,16 +58,9 @@ def test_each_logger_gets_what_it_has_a_use_for(tmp_path):
   assert loggers.write({"steps": 1}) == loggers.write({"steps": 2}) == []
   assert loggers.write_video(tmp_path / "video.gif", 2) == []
   assert loggers.write_checkpoints([tmp_path / "a.pt"]) == []
-  assert loggers.close() == []
+  assert loggers.close() == loggers.close(failed=True) == []  # they are closed once
   assert notes.rows == remote.rows == [{"steps": 1}, {"steps": 2}]
   assert notes.closed == remote.closed == [False]
-
-
-def test_loggers_are_closed_once():
-  loggers = Loggers([notes := Notes()])
-  loggers.close()
-  loggers.close(failed=True)
-  assert notes.closed == [False]
 
 
 def test_any_error_of_a_remote_logger_is_a_warning_and_the_next_row_is_written():

@@ -1,6 +1,6 @@
 import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,22 @@ def make_plan(folder: Path, generations: int = 3) -> pbt.Plan:
 def make_members(*rates: float) -> list[pbt.Member]:
   base = {"task": toy.__file__, "seed": "0", "max_iterations": "6"}
   return [pbt.Member(base | {"ppo.lr": f"{rate:g}"}, index) for index, rate in enumerate(rates)]
+
+
+def runner(folder: Path, started: list[str], failing: int = -1) -> Callable[[Sequence[Trial]], bool]:
+  """Return a stand-in for the trainings of a generation, whose return is the index of the member."""
+
+  def run(trials: Sequence[Trial]) -> bool:
+    for index, trial in enumerate(trials):
+      if not trial.is_finished():
+        started.append(str(trial.folder.relative_to(folder)))
+        trial.folder.mkdir(parents=True, exist_ok=True)
+        if index != failing:
+          finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
+          (trial.folder / "checkpoint.pt").touch()
+    return True
+
+  return run
 
 
 def test_the_worst_continue_the_best_with_perturbed_settings():
@@ -66,45 +82,32 @@ def test_a_member_that_failed_in_a_generation_that_is_over_is_not_tried_again(tm
   """Its score would change what followed, and its parent's checkpoint is gone."""
   started: list[str] = []
 
-  def run(trials: Sequence[Trial], broken: int) -> bool:
-    for index, trial in enumerate(trials):
-      if not trial.is_finished():
-        started.append(str(trial.folder.relative_to(tmp_path)))
-        trial.folder.mkdir(parents=True, exist_ok=True)
-        if index != broken:
-          finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
-          (trial.folder / "checkpoint.pt").touch()
-    return True
-
-  def evolve(broken: int) -> list[Trial]:
+  def evolve(failing: int) -> list[Trial]:
     members = make_members(1e-3, 2e-3, 3e-3, 4e-3)
-    return pbt.evolve(members, make_plan(tmp_path), lambda trials: run(trials, broken))
+    return pbt.evolve(members, make_plan(tmp_path), runner(tmp_path, started, failing))
 
-  before = evolve(broken=3)
+  before = evolve(failing=3)
   assert len(started) == 12
   lineage = (tmp_path / pbt.LINEAGE).read_text()
-  after = evolve(broken=-1)
+  after = evolve(failing=-1)
   assert started[12:] == ["member=3/generation=2"]  # nothing has followed it
   assert [trial.values for trial in after] == [trial.values for trial in before]
   assert (tmp_path / pbt.LINEAGE).read_text().splitlines()[:-1] == lineage.splitlines()[:-1]
 
 
 def test_a_generation_continues_the_checkpoints_of_the_one_before(tmp_path):
-  started: list[tuple[str, list[str]]] = []
+  started: list[str] = []
+  commands: list[list[str]] = []
 
   def run(trials: Sequence[Trial]) -> bool:
-    for index, trial in enumerate(trials):
+    for trial in trials:
       if not trial.is_finished():
-        started.append((str(trial.folder.relative_to(tmp_path)), trial.command()))
-        finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
-        (trial.folder / "checkpoint.pt").touch()
-        (trial.folder / "replay").mkdir()
-    return True
+        commands.append(trial.command())
+        (trial.folder / "replay").mkdir(parents=True)
+    return runner(tmp_path, started)(trials)
 
   trials = pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), make_plan(tmp_path), run)
-  folders = [folder for folder, _ in started]
-  assert folders == [f"member={m}/generation={g}" for g in range(3) for m in range(4)]
-  commands = [command for _, command in started]
+  assert started == [f"member={m}/generation={g}" for g in range(3) for m in range(4)]
   assert not any(word.startswith("resume=") for command in commands[:4] for word in command)
   for command, parent in zip(commands[4:8], (3, 1, 2, 3), strict=True):
     assert f"resume={tmp_path}/member={parent}/generation=0" in command
@@ -133,15 +136,14 @@ def test_the_best_policy_of_any_generation_is_kept(tmp_path):
   means = {(0, 0): 2.0, (2, 1): 5.0, (0, 1): 4.0, (1, 2): 3.0}
 
   def run(trials: Sequence[Trial]) -> bool:
-    for index, trial in enumerate(trials):
-      if not trial.is_finished():
-        finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
-        (trial.folder / "checkpoint.pt").touch()
-        generation = int(trial.folder.name.partition("=")[2])
-        if (index, generation) in means:
-          content = {"config": {"task": "toy"}, "return": means[index, generation], "steps": index}
-          checkpoint.save(trial.folder / checkpoint.BEST, content)
-    return True
+    new = [(index, trial) for index, trial in enumerate(trials) if not trial.is_finished()]
+    done = runner(tmp_path, [])(trials)
+    for index, trial in new:
+      generation = int(trial.folder.name.partition("=")[2])
+      if (index, generation) in means:
+        content = {"config": {"task": "toy"}, "return": means[index, generation], "steps": index}
+        checkpoint.save(trial.folder / checkpoint.BEST, content)
+    return done
 
   for _ in range(2):
     pbt.evolve(make_members(1e-3, 2e-3, 3e-3), make_plan(tmp_path), run)
@@ -167,14 +169,8 @@ def test_a_copy_explores_otherwise_than_the_member_that_it_continues():
 
 
 def test_the_smallest_metric_is_best_if_it_is_an_error(tmp_path):
-  def run(trials: Sequence[Trial]) -> bool:
-    for index, trial in enumerate(trials):
-      finish(trial, float(index), iterations=int(trial.limits["max_iterations"]))
-      (trial.folder / "checkpoint.pt").touch()
-    return True
-
   plan = make_plan(tmp_path, generations=2)._replace(measure=Measure(mode=Mode.min))
-  pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), plan, run)
+  pbt.evolve(make_members(1e-3, 2e-3, 3e-3, 4e-3), plan, runner(tmp_path, []))
   with (tmp_path / pbt.LINEAGE).open() as file:
     rows = list(csv.DictReader(file))
   assert [float(row["score"]) for row in rows] == [0, 1, 2, 3] * 2
