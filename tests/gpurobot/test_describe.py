@@ -7,6 +7,7 @@ from PIL import Image
 
 from gpurobot import describe
 from tasks.shared import robot_file
+from tests.mistakes.told import told
 from tests.physics.robot import arms, robots
 from tests.physics.robot.robots import ARM, DOG
 
@@ -53,12 +54,7 @@ def test_it_takes_the_settings_of_the_tasks_that_say_what_a_robot_is(capsys):
   ],
 )
 def test_a_mistake_ends_it_in_one_line(words, message, capsys):
-  with pytest.raises(SystemExit) as ended:
-    describe.main(words)
-  assert ended.value.code == 2
-  error = capsys.readouterr().err
-  assert message in error
-  assert error.count("\n") == 1
+  assert message in told(capsys, describe.main, words)
 
 
 def test_it_draws_the_robot_at_home(tmp_path, capsys, drawing):

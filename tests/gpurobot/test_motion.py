@@ -10,6 +10,7 @@ from gpurobot import motion
 from tasks.motion import settings
 from tasks.motion.read import write_npz
 from tasks.shared import robot_file
+from tests.mistakes.told import told
 from tests.tasks.motion.robots import BIPED, own
 
 
@@ -99,16 +100,10 @@ def test_it_has_the_settings_of_the_task():
 )
 def test_a_mistake_ends_it_in_one_line(words, message, capsys, tmp_path, monkeypatch):
   monkeypatch.chdir(tmp_path)
-  with pytest.raises(SystemExit) as ended:
-    motion.main(words)
-  assert ended.value.code == 2
-  error = capsys.readouterr().err
-  assert message in error
-  assert error.count("\n") == 1
+  assert message in told(capsys, motion.main, words)
 
 
 def test_a_clip_of_the_wrong_robot_names_the_joint(tmp_path, capsys):
   write_npz(tmp_path / "a.npz", own("wave"))
-  with pytest.raises(SystemExit):
-    motion.main([str(tmp_path / "a.npz"), f"robot={BIPED}"])
-  assert "has no joint 'left_hip_pitch' of the robot, nearest: 'left_hip_" in capsys.readouterr().err
+  line = told(capsys, motion.main, [str(tmp_path / "a.npz"), f"robot={BIPED}"])
+  assert "has no joint 'left_hip_pitch' of the robot, nearest: 'left_hip_" in line

@@ -5,6 +5,7 @@ import pytest
 from gpurobot import play
 from gpurobot.viewer import browser, native
 from tests.gpurobot import hopping_box
+from tests.mistakes.told import told
 
 BOX = f"task={hopping_box.__file__}"
 
@@ -40,14 +41,12 @@ def test_the_native_window_opens_where_it_is_asked_for(box_run, shown, capsys):
 def test_without_a_display_it_is_said_what_to_do(box_run, monkeypatch, capsys):
   monkeypatch.setenv("DISPLAY", "nowhere:9")
   monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
-  with pytest.raises(SystemExit):
-    play.main([f"checkpoint={box_run}", BOX, "engine=mujoco", "num_envs=1", "viewer=native"])
-  assert "error: viewer=native needs a display" in capsys.readouterr().err
+  words = [f"checkpoint={box_run}", BOX, "engine=mujoco", "num_envs=1", "viewer=native"]
+  assert told(capsys, play.main, words).startswith("viewer=native needs a display")
 
 
 def test_a_missing_library_is_named_with_what_installs_it(box_run, monkeypatch, capsys):
   monkeypatch.delitem(sys.modules, "gpurobot.viewer.browser")
   monkeypatch.setitem(sys.modules, "mjviser", None)
-  with pytest.raises(SystemExit):
-    play.main([f"checkpoint={box_run}", BOX, "engine=mujoco"])
-  assert "mjviser is missing: pip install 'gpurobot[viewer]'" in capsys.readouterr().err
+  line = told(capsys, play.main, [f"checkpoint={box_run}", BOX, "engine=mujoco"])
+  assert line == "mjviser is missing: pip install 'gpurobot[viewer]'"

@@ -9,6 +9,7 @@ import pytest
 
 from gpurobot import plot
 from gpurobot.settings.config import ConfigError
+from tests.mistakes.told import told
 
 ROWS = [
   {"steps": 100.0, "seconds": 10.0, "return": math.nan, "length": 5.0},
@@ -124,10 +125,8 @@ def test_mistakes_are_told_in_one_line(tmp_path, words, message):
 
 
 def test_an_ending_that_names_no_format_is_told_in_one_line(tmp_path, capsys):
-  with pytest.raises(SystemExit) as end:
-    plot.main([str(make_run(tmp_path / "0")), f"out={tmp_path}/curves.pgn"])
-  assert end.value.code == 2
-  assert capsys.readouterr().err.startswith("error: Format 'pgn' is not supported (supported formats: ")
+  line = told(capsys, plot.main, [str(make_run(tmp_path / "0")), f"out={tmp_path}/curves.pgn"])
+  assert line.startswith("Format 'pgn' is not supported (supported formats: ")
 
 
 def test_help_names_every_setting(capsys):

@@ -3,6 +3,7 @@ from PIL import Image
 
 from gpurobot import record
 from tests.gpurobot import hopping_box, seeing_box
+from tests.mistakes.told import told
 
 BOX = f"task={hopping_box.__file__}"
 SMALL = ("engine=mujoco", "seconds=0.3", "fps=10", "width=32", "height=24")
@@ -40,6 +41,4 @@ def test_mistakes_are_one_line(box_run, capsys):
     "engine=gymnasium": "engine=gymnasium is for policies of the tasks gym/*; this task is",
     "camera=abowe": "camera=abowe: the model has no such camera; the nearest is 'above'",
   }.items():
-    with pytest.raises(SystemExit):
-      record.main([*words, wrong])
-    assert capsys.readouterr().err.startswith(f"error: {message}")
+    assert told(capsys, record.main, [*words, wrong]).startswith(message)
