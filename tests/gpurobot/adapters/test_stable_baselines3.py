@@ -29,11 +29,8 @@ def test_a_seed_is_for_the_next_reset_alone():
   assert not np.array_equal(env.reset(), first)
   env.seed(3)
   np.testing.assert_array_equal(env.reset(), first)
-
-
-def test_without_a_seed_no_two_are_alike():
-  first, second = (StableBaselinesEnv(toy.__file__, 2).reset() for _ in range(2))
-  assert not np.array_equal(first, second)
+  one, other = (StableBaselinesEnv(toy.__file__, 2).reset() for _ in range(2))
+  assert not np.array_equal(one, other)
 
 
 def test_its_monitor_counts_the_rewards():
