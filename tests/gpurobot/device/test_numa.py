@@ -31,6 +31,9 @@ def test_neighbouring_ranks_share_a_node(machine, monkeypatch):
     World(rank, 4, rank, 4).use(torch.device("cpu"), None)
   assert machine == [{0, 1, 2, 3, 8, 9, 10}] * 2 + [{4, 5, 6, 7}] * 2
   assert threads == [11 // 4] * 4
+  monkeypatch.setattr(torch.cuda, "set_device", lambda _device: None)
+  World(0, 2, 0, 2).use(torch.device("cuda:0"), None)  # a GPU takes its ranks where torchrun put them
+  assert len(machine) == 4
 
 
 def test_ranks_that_nodes_cannot_share_may_use_all_cores(machine, recwarn):
@@ -40,13 +43,6 @@ def test_ranks_that_nodes_cannot_share_may_use_all_cores(machine, recwarn):
   assert not recwarn
   with pytest.warns(UserWarning, match="2 NUMA nodes cannot share 3 ranks evenly.*: start a multiple of 2"):
     numa.bind(0, 3)
-  assert not machine
-
-
-def test_a_gpu_takes_its_ranks_where_torchrun_put_them(machine, monkeypatch):
-  monkeypatch.setattr(torch.cuda, "set_device", lambda _device: None)
-  monkeypatch.setattr(torch, "set_num_threads", lambda _count: None)
-  World(0, 2, 0, 2).use(torch.device("cuda:0"), None)
   assert not machine
 
 

@@ -36,13 +36,17 @@ def test_the_seeds_of_a_setting_are_checked_together(tmp_path, monkeypatch):
     sweep.plan([*words, "seed=0,-1"])
 
 
-def test_a_folder_of_another_run_is_not_taken_for_this_one(tmp_path):
+def test_a_folder_of_another_run_is_not_taken_for_this_one_but_part_by_part(tmp_path):
   _, [run] = sweep.plan([*TOY, f"folder={tmp_path}"])
   run.folder.mkdir()
   (run.folder / "config.json").write_text(json.dumps(to_dict(run.config) | {"resume": "here"}))
   assert len(sweep.plan([*TOY, f"folder={tmp_path}"])[1]) == 1
   with pytest.raises(ConfigError, match=r"holds a run with another ppo\.gamma; choose another folder="):
     sweep.plan([*TOY, f"folder={tmp_path}", "ppo.gamma=0.5"])
+  with pytest.raises(ConfigError, match="holds a run with another max_iterations"):
+    sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])
+  run.begin_parts()
+  assert len(sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])[1]) == 1
 
 
 def test_an_interrupted_run_is_continued(tmp_path):
@@ -150,13 +154,3 @@ def test_a_damaged_log_is_named(tmp_path, content):
   (trial.folder / "metrics.csv").write_bytes(content)
   with pytest.raises(ValueError, match=rf"{trial.folder}/metrics.csv'"):
     trial.result()
-
-
-def test_limits_may_change_only_where_a_trial_goes_part_by_part(tmp_path):
-  _, [trial] = sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])
-  trial.folder.mkdir()
-  (trial.folder / "config.json").write_text(json.dumps(to_dict(trial.config) | {"max_iterations": 2}))
-  with pytest.raises(ConfigError, match="holds a run with another max_iterations"):
-    sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])
-  trial.begin_parts()
-  assert len(sweep.plan([*TOY, "max_iterations=4", f"folder={tmp_path}"])[1]) == 1
