@@ -59,7 +59,7 @@ def player_of(run, module, num_envs, against=None):
   return Player(trained.load(settings, num_envs, trained.Engine.mujoco), against)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_player(box_run):
   """Return how players of the hopping box are made."""
 

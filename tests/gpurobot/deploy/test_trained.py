@@ -28,21 +28,15 @@ def test_a_policy_acts_in_the_world_it_was_trained_in(folder):
   assert found.env.max_episode_steps == 7
 
 
-def test_a_policy_meets_the_levels_that_its_training_reached(tmp_path):
+def test_a_policy_and_the_best_one_meet_the_levels_that_their_training_reached(tmp_path):
   words = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "ppo.minibatches=1"]
   train.main([*words, f"run_dir={tmp_path}", "max_iterations=3"])
   given = {"checkpoint": str(tmp_path), "task": fragile.__file__}
   found = trained.load(trained.PolicySettings(**given), 4)
-  (rank,) = read(str(tmp_path), given)[1]["learner"]["ranks"]
+  content = read(str(tmp_path), given)[1]
+  (rank,) = content["learner"].pop("ranks")
   assert found.env.levels_held
   assert found.env.age.tolist() == rank["env"]["memory"]["age"][::2].tolist() == [12] * 4
-
-
-def test_the_best_policy_meets_the_levels_of_the_last(tmp_path):
-  words = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "ppo.minibatches=1"]
-  train.main([*words, f"run_dir={tmp_path}", "max_iterations=3"])
-  content = checkpoint.read(tmp_path)
-  del content["learner"]["ranks"]
   best = tmp_path / checkpoint.BEST
   checkpoint.save(best, content)
   found = trained.load(trained.PolicySettings(checkpoint=str(best), task=fragile.__file__), 4)

@@ -26,7 +26,7 @@ UPGRADE = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ask(make_player, box_run):
   """Return how to ask a page's server for its WebSocket, or the page; that returns status and text."""
   browser = Browser(make_player(), str(box_run), "localhost", 8400)

@@ -19,10 +19,22 @@ HANG = 600_000  # what takes so long hangs, however busy the machine is [ms]
 
 
 @pytest.fixture
-def browser(make_player, box_run):
-  browser = Browser(make_player(), str(box_run), "localhost", 8100)
-  yield browser
-  browser.server.stop()
+def opened():
+  """Return how to serve a player's page."""
+  browsers = []
+
+  def serve(player, run):
+    browsers.append(Browser(player, str(run), "localhost", 8100))
+    return browsers[-1]
+
+  yield serve
+  for browser in browsers:
+    browser.server.stop()
+
+
+@pytest.fixture
+def browser(opened, make_player, box_run):
+  return opened(make_player(), box_run)
 
 
 PAD = "navigator.getGamepads = () => [null, window.pad ? {axes: window.pad} : null]"
@@ -105,6 +117,8 @@ def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
   browser._load("nowhere")
   browser._load(str(shutil.copy(box_run / "checkpoint.pt", tmp_path)))  # any text may be asked for
   assert player.policy is before
+  browser._forces.value = True
+  until(browser, lambda: browser.scene.show_contact_forces)
 
 
 def test_keys_and_sliders_give_the_command_that_an_arrow_shows(browser, page):
@@ -137,54 +151,38 @@ def test_the_sticks_of_a_gamepad_give_the_command(browser, page):
   assert browser.player.command == [0.5, 0.0, 0.0]  # a gamepad that lies still takes nothing away
 
 
-@pytest.mark.parametrize("text", ["1,2,3", "1,2,3,x", "nan,0,0,0", ""])
-def test_only_numbers_are_taken_for_sticks(browser, text):
-  headers = {"X-Gamepad": "1"}
-  with pytest.raises(urllib.error.HTTPError, match="400"):
-    urllib.request.urlopen(urllib.request.Request(f"{browser.address}/gamepad?{text}", headers=headers))
-  assert browser._gamepad.take() is None
+def test_only_numbers_that_the_page_sends_are_taken_for_sticks(browser):
+  own = {"X-Gamepad": "1"}  # an image of another site's page has no header of its own
+  sent = [*((text, own, "400") for text in ("1,2,3", "1,2,3,x", "nan,0,0,0", "")), ("0,1,0,0", {}, "404")]
+  for text, headers, status in sent:
+    with pytest.raises(urllib.error.HTTPError, match=status):
+      urllib.request.urlopen(urllib.request.Request(f"{browser.address}/gamepad?{text}", headers=headers))
+    assert browser._gamepad.take() is None
 
 
-def test_a_page_of_another_site_cannot_move_the_sticks(browser):
-  with pytest.raises(urllib.error.HTTPError, match="404"):  # an image of that page has no header of its own
-    urllib.request.urlopen(f"{browser.address}/gamepad?0,1,0,0")
-  assert browser._gamepad.take() is None
+def test_the_panel_shows_what_the_policy_sees(opened, seeing_player, seeing_run):
+  browser = opened(seeing_player, seeing_run)
+  assert list(browser._images) == ["view", "depth"]
+  browser._index.value = 1
+  browser.turn()
+  browser._plotted = 0.0
+  browser.turn()
+  for name, image in seeing_player.policy_images(1).items():
+    assert (browser._images[name].image == fit(image, 256, 192)).all()
 
 
-def test_contact_forces_are_shown_when_asked_for(browser):
-  browser._forces.value = True
-  until(browser, lambda: browser.scene.show_contact_forces)
-
-
-def test_the_panel_shows_what_the_policy_sees(seeing_player, seeing_run):
-  browser = Browser(seeing_player, str(seeing_run), "localhost", 8100)
-  try:
-    assert list(browser._images) == ["view", "depth"]
-    browser._index.value = 1
-    browser.turn()
-    browser._plotted = 0.0
-    browser.turn()
-    for name, image in seeing_player.policy_images(1).items():
-      assert (browser._images[name].image == fit(image, 256, 192)).all()
-  finally:
-    browser.server.stop()
-
-
-def test_policy_and_rival_are_named_and_compared(make_player, box_run):
+def test_policy_and_rival_are_named_and_compared(opened, make_player, box_run):
   rival = str(box_run / "videos" / "000003.pt")
-  browser = Browser(make_player(4, rival), str(box_run), "localhost", 8100)
-  try:
-    for _ in range(41):
-      browser._advance()
-    browser._draw()
-    assert [label.text for label in browser._labels] == [str(box_run), rival] * 2
-    assert all(label.visible for label in browser._labels)
-    heights = [label.position[2] for label in browser._labels]
-    np.testing.assert_allclose(heights, browser._poses[0][:, browser.rendered.robot.body, 2] + LABEL)
-    assert f"- {rival}: mean return " in browser._status.content
-    assert " of 2 episodes" in browser._status.content
-  finally:
-    browser.server.stop()
+  browser = opened(make_player(4, rival), box_run)
+  for _ in range(41):
+    browser._advance()
+  browser._draw()
+  assert [label.text for label in browser._labels] == [str(box_run), rival] * 2
+  assert all(label.visible for label in browser._labels)
+  heights = [label.position[2] for label in browser._labels]
+  np.testing.assert_allclose(heights, browser._poses[0][:, browser.rendered.robot.body, 2] + LABEL)
+  assert f"- {rival}: mean return " in browser._status.content
+  assert " of 2 episodes" in browser._status.content
 
 
 def test_the_loop_survives_what_no_page_sends(browser):

@@ -82,23 +82,24 @@ def test_the_policies_of_a_run_can_be_exchanged(make_player, box_run, tmp_path):
   assert all((weights == 0.5).all() for weights in player.policy.agent.network.state_dict().values())
 
 
-def test_a_policy_of_another_task_is_refused_before_its_code_runs(make_player, box_run, tmp_path):
+@pytest.mark.parametrize(
+  ("key", "value", "message"),
+  [
+    ("task", "{}", "is of task '.*other[.]py', not of"),
+    (
+      "ppo.network",
+      "{}:Network",
+      "was trained with the network '.*other[.]py:Network', whose code runs",
+    ),
+  ],
+)
+def test_code_that_another_checkpoint_names_is_not_run(make_player, box_run, tmp_path, key, value, message):
   content = checkpoint.read(box_run)
   other = tmp_path / "other.py"
   other.write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
-  content["config"]["task"] = str(other)
+  content["config"][key] = value.format(other)
   checkpoint.write(tmp_path, content)
-  with pytest.raises(ConfigError, match=r"is of task '.*other[.]py', not of"):
-    make_player().load(str(tmp_path))
-  assert not (tmp_path / "imported").exists()
-
-
-def test_code_that_another_checkpoint_names_is_not_run(make_player, box_run, tmp_path):
-  content = checkpoint.read(box_run)
-  (tmp_path / "network.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
-  content["config"]["ppo.network"] = network = f"{tmp_path / 'network.py'}:Network"
-  checkpoint.write(tmp_path, content)
-  with pytest.raises(ConfigError, match=f"was trained with the network '{network}', whose code runs: add"):
+  with pytest.raises(ConfigError, match=message):
     make_player().load(str(tmp_path))
   assert not (tmp_path / "imported").exists()
 
