@@ -116,10 +116,6 @@ def test_equal_returns_of_different_episodes_are_no_repetition(recwarn):
   assert not recwarn.list
 
 
-def test_one_episode_has_no_interval():
-  assert math.isnan(evaluate.Figure.mean(torch.ones(1), torch.ones(1)).interval)
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
   folder = tmp_path_factory.mktemp("run")
@@ -152,7 +148,8 @@ def test_a_run_folder_is_evaluated(trained, tmp_path, capsys):
   assert figures(tmp_path, *words) == content
 
 
-def test_one_episode_has_no_interval_in_the_file(trained, tmp_path):
+def test_one_episode_has_no_interval(trained, tmp_path):
+  assert math.isnan(evaluate.Figure.mean(torch.ones(1), torch.ones(1)).interval)
   found = figures(tmp_path, f"checkpoint={trained}", TOY, "episodes=1")
   assert found["own"]["return"]["interval_95"] is None
 
@@ -180,39 +177,10 @@ def test_a_policy_of_gymnasium_s_task_does_as_well_in_gymnasium_itself(tmp_path,
   assert [row.count("+-") for row in rows[:2]] == [3, 3]
 
 
-def test_gymnasium_is_for_its_own_tasks(trained, capsys):
-  with pytest.raises(SystemExit):
-    evaluate.main([f"checkpoint={trained}", TOY, "engine=gymnasium"])
-  message = capsys.readouterr().err
-  assert message.startswith("error: engine=gymnasium is for policies of the tasks gym/*; this task is ")
-  assert message.count("\n") == 1
-
-
 def test_dropped_contacts_are_said(trained, capsys, monkeypatch):
   monkeypatch.setattr(tasks.load(toy.__file__).Task, "counters", lambda _self: {"overflow": torch.tensor(7)})
   evaluate.main([f"checkpoint={trained}", TOY, "episodes=1"])
   assert capsys.readouterr().err == "warning: 7 contacts exceeded the capacity and were dropped\n"
-
-
-@pytest.mark.parametrize(("words", "message"), [
-  ([], "checkpoint=<run folder or .pt file> is missing"),
-  (["checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
-  (["gap=true"], "gap=true compares another engine with engine=own; add engine=mujoco"),
-  (["engine=mujocco"], "engine=mujocco is not one of own, mujoco, gymnasium; the nearest is 'mujoco'"),
-  (["episode=3"], "unknown key 'episode'; the nearest is 'episodes'"),
-])  # fmt: skip
-def test_bad_input_ends_with_one_line_and_status_2(words, message, capsys):
-  with pytest.raises(SystemExit) as end:
-    evaluate.main(words)
-  assert end.value.code == 2
-  assert capsys.readouterr().err.startswith(f"error: {message}")
-
-
-def test_a_file_that_cannot_be_written_is_named(trained, tmp_path, capsys):
-  with pytest.raises(SystemExit):
-    evaluate.main([f"checkpoint={trained}", TOY, "episodes=1", f"json={tmp_path / 'no' / 'x.json'}"])
-  line = capsys.readouterr().err
-  assert line == f"error: json={tmp_path / 'no' / 'x.json'} cannot be written: No such file or directory\n"
 
 
 def test_help(capsys):

@@ -116,19 +116,10 @@ def test_tensors_hold_the_same_numbers():
 def test_without_a_seed_no_two_are_alike():
   first, second = (gymnasium.make_vec(**TOY, num_envs=2).reset()[0] for _ in range(2))
   assert not np.array_equal(first, second)
-
-
-def test_a_reset_within_an_episode_begins_another():
-  env = gymnasium.make(**TOY)
+  env = gymnasium.make(**TOY)  # a reset within an episode begins another one
   start, _ = env.reset(seed=0)
   env.step(np.zeros(2, np.float32))
   assert not np.array_equal(env.reset()[0], start)
-
-
-def test_options_are_refused():
-  for env in (gymnasium.make(**TOY), gymnasium.make_vec(**TOY)):
-    with pytest.raises(ValueError, match=r"options=.*no options"):
-      env.reset(options={"level": 1})
 
 
 def test_pictures(drawing):
@@ -145,13 +136,13 @@ def test_pictures(drawing):
   env.close()
 
 
-def test_pictures_are_asked_for_at_the_start():
+def test_what_no_environment_has_is_refused():
+  for env in (gymnasium.make(**TOY), gymnasium.make_vec(**TOY)):
+    with pytest.raises(ValueError, match=r"options=.*no options"):
+      env.reset(options={"level": 1})
+  with pytest.raises(ValueError, match="output=jax: write one of numpy, torch"):
+    gymnasium.make_vec(**TOY, output="jax")
   with pytest.raises(ValueError, match="render_mode"):
     gymnasium.make(**TOY).unwrapped.render()
   with pytest.raises(ValueError, match="only 'rgb_array'"):
     TaskEnv(task=toy.__file__, render_mode="ansi")
-
-
-def test_another_output_is_refused():
-  with pytest.raises(ValueError, match="output=jax: write one of numpy, torch"):
-    gymnasium.make_vec(**TOY, output="jax")

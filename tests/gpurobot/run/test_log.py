@@ -40,7 +40,9 @@ def test_progress_follows_the_limit_that_is_nearest(tmp_path, monkeypatch):
   log.close()
 
 
-def test_a_resumed_run_foretells_its_end_from_its_own_speed(tmp_path, monkeypatch):
+def test_a_resumed_run_foretells_its_end_from_its_own_speed(tmp_path):
+  with make_log(tmp_path / "endless") as endless:  # without a limit there is none to foretell
+    assert (endless.progress.done, endless.progress.left) == (None, None)
   config = assign(defaults(toy), {"max_iterations": 100})
   learner = PPO(toy.Task(config.env, 64, random=Random(0, 64)), config, World())
   learner.iteration = 90
@@ -49,12 +51,6 @@ def test_a_resumed_run_foretells_its_end_from_its_own_speed(tmp_path, monkeypatc
   learner.iteration = 95
   spent = log.progress
   assert spent.left == pytest.approx(spent.seconds - 1000.0, rel=1e-3)
-  log.close()
-
-
-def test_without_a_limit_there_is_no_end_to_foretell(tmp_path):
-  log = make_log(tmp_path)
-  assert (log.progress.done, log.progress.left) == (None, None)
   log.close()
 
 
