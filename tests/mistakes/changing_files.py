@@ -50,20 +50,14 @@ NONFINITE: dict[str, Change] = {
   "armature": number('damping="', 'armature="nan" damping="', "joint 'hinge': dof_armature=nan"),
   "range of controls": ('"-1 1"', '"-1 inf"', "actuator 0 has no finite ctrlrange for the actions: give"),
   "noise": field("noise_speed: float = float('inf')", "noise_speed=inf is not a number of 0 or more"),
-  "weight": (
-    FIELD,
-    "  reward_effort: float = float('nan')\n  other:",
-    "reward_effort=nan is not a number: it is the weight of a term",
-  ),
+  "weight": (FIELD, "  reward_effort: float = float('nan')\n  other:", "reward_effort=nan is not a number:"),
 }
 CHANGING: dict[str, Change] = {
   "a further term": paid(
     "{'height': self.best, 'effort': self.best, 'more': self.best}",
     f"reward() returned ['height', 'effort'] {FORMER}['height', 'effort', 'more']: return the same in every",
   ),
-  "a term less": paid(
-    "{'height': self.best}", f"reward() returned ['height', 'effort'] {FORMER}['height']: "
-  ),
+  "a term less": paid("{'height': self.best}", f"reward() returned ['height', 'effort'] {FORMER}['height']:"),
   "a renamed term": paid(
     "{'height': self.best, 'eff': self.best}",
     f"reward() returned ['height', 'effort'] {FORMER}['height', 'eff']: ",
@@ -89,24 +83,15 @@ CHANGING: dict[str, Change] = {
     "observe() returned blocks of the widths ",
   ),
   "no groups": seen("None", "observe() returns no blocks by group: return "),
-  "terminated for few": after(
-    "  def terminated(self):", "self.best[:3] > 2", "terminated() has shape [3], not [16]: "
-  ),
+  "terminated for few": after("  def terminated(self):", "self.best[:3] > 2", "terminated() has shape [3]"),
   "other metrics": added(
     "metrics(self)",
     "{'angle': self.best}",
     "{'height': self.best}",
     "the reward terms and metrics of the environments are not the same in every step: angle, height came ",
   ),
-  "success": added(
-    "success(self)",
-    "None",
-    "self.best > 2",
-    "the environments say of some steps, but not of all, whether an episode succeeded",
-  ),
-  "an error": added(
-    "metrics(self)", "{}", "self.best[99]", "<line>, in metrics: IndexError: index 99 is out of bounds for "
-  ),
+  "success": added("success(self)", "None", "self.best > 2", "the environments say of some steps, but not"),
+  "an error": added("metrics(self)", "{}", "self.best[99]", "<line>, in metrics: IndexError: index 99 is"),
 }
 SETTINGS: dict[str, Change] = {
   "dtype": first(
@@ -124,37 +109,17 @@ SETTINGS: dict[str, Change] = {
     "the task changes torch's default device to meta",
   ),
   "grad mode": first("torch.set_grad_enabled(False)", "the task changes torch's grad mode to False"),
-  "null bytes": first(
-    "\0", "mine.py: SyntaxError: source code string cannot contain null bytes: save the file"
-  ),
+  "null bytes": first("\0", "mine.py: SyntaxError: source code string cannot contain null bytes: save the"),
   "exit": first("raise SystemExit(0)", "<line>: SystemExit: the file ends the program"),
-  "no width": (
-    SPEED,
-    f"{SPEED}[:, :0]",
-    "observe() 'policy' 'speed' has shape [16, 0], no numbers: leave it ",
-  ),
+  "no width": (SPEED, f"{SPEED}[:, :0]", "observe() 'policy' 'speed' has shape [16, 0], no numbers: leave"),
   "empty critic": (
     f'{{"policy": {BLOCKS}}}',
     f'{{"policy": {BLOCKS}, "critic": {{}}}}',
     "observe() 'critic' is empty: give it a block",
   ),
-  "a number for names": method(
-    "action_names(self)", "return 3", "action_names() returns an int: return a list of names, ['name']"
-  ),
-  "names that are none": (
-    TERMS,
-    TERMS.replace('"effort"', "3"),
-    "reward() names a tensor 3: a name is a text",
-  ),
-  "complex reward": (
-    EFFORT,
-    f"{EFFORT}.to(torch.complex64)",
-    "reward() 'effort' is of torch.complex64 and torch.strided: return real numbers in a dense tensor",
-  ),
-  "sparse reward": (
-    EFFORT,
-    f"{EFFORT}.to_sparse()",
-    "reward() 'effort' is of torch.float32 and torch.sparse",
-  ),
+  "a number for names": method("action_names(self)", "return 3", "action_names() returns an int: return a"),
+  "names that are none": (TERMS, TERMS.replace('"effort"', "3"), "reward() names a tensor 3: a name is a"),
+  "complex reward": (EFFORT, f"{EFFORT}.to(torch.complex64)", "reward() 'effort' is of torch.complex64 and"),
+  "sparse": (EFFORT, f"{EFFORT}.to_sparse()", "reward() 'effort' is of torch.float32 and torch.sparse"),
   "fewer than no states": field("keep_states: int = -1", "Config has no keep_states of 0 or more: write "),
 }

@@ -32,6 +32,7 @@ PENDULUM = (
 )
 HEIGHT, EFFORT = '"height": self.sim.qpos[:, 0].cos()', "self.action[:, 0].square()"
 BLOCKS, SPEED = '{"up": angle.cos(), "side": angle.sin(), "speed": self.sim.qvel}', '"speed": self.sim.qvel'
+DEFAULTS = "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: "
 START = 'self.random.uniform("start angle", (1,), -pi, pi)'
 Change = tuple[
   str, str, str
@@ -41,6 +42,11 @@ Change = tuple[
 def field(text: str, message: str) -> Change:
   """Add a field to the Config."""
   return FIELD, f"  {text}\n{FIELD}", message
+
+
+def settings(value: str, message: str) -> Change:
+  """Give the file settings of PPO."""
+  return "@dataclass", f"PPO = {value}\n\n\n@dataclass", message
 
 
 def attribute(text: str, message: str) -> Change:
@@ -57,102 +63,39 @@ MODULES: dict[str, Change] = {
   "syntax": (SETUP, "  def setup(self)", "<line>: SyntaxError: expected ':'"),
   "import": ("import torch", "import torchh", "<line>: ModuleNotFoundError: No module named 'torchh'"),
   "no dataclass": ("@dataclass\n", "", "task '<file>': Config is no dataclass: write @dataclass above it"),
-  "field without a type": (
-    "reward_height: float =",
-    "reward_height =",
-    "<line>: TypeError: 'reward_height' is a field but has no type annotation",
-  ),
-  "default of another type": field(
-    "count: int = base.option(0.5, '')",
-    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: env.count: Value '0.5' of type 'float' could not ",
-  ),
-  "Config without a family": (
-    "Config(base.Config)",
-    "Config",
-    "Config has no substeps of 1 or more: write class Config(base.Config)",
-  ),
-  "Task without a family": (
-    "Task(base.Task)",
-    "Task",
-    "task '<file>': Task takes no config: write class Task(base.Task)",
-  ),
+  "field without a type": ("reward_height: float =", "reward_height =", "<line>: TypeError: 'reward_height'"),
+  "default of another type": field("count: int = base.option(0.5, '')", f"{DEFAULTS}env.count: Value '0.5'"),
+  "Config without a family": ("Config(base.Config)", "Config", "Config has no substeps of 1 or more: write"),
+  "Task without a family": ("Task(base.Task)", "Task", "task '<file>': Task takes no config: write class"),
   "no Task": ("class Task(", "class Pendulum(", "task '<file>' is a module without a class Task"),
-  "PPO of an unknown key": (
-    "@dataclass",
-    "PPO = {'lrr': 1e-3}\n\n\n@dataclass",
-    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: unknown key 'ppo.lrr'; the nearest is 'ppo.lr'",
-  ),
-  "PPO out of range": (
-    "@dataclass",
-    "PPO = {'gamma': 2}\n\n\n@dataclass",
-    "the task's Config, TRAIN, PPO, SAC, TD3 or DISTILL: ppo.gamma=2.0 is out of range; the nearest is 1",
-  ),
-  "PPO is a list": (
-    "@dataclass",
-    "PPO = []\n\n\n@dataclass",
-    "task '<file>': PPO is no dictionary: write PPO",
-  ),
-  "weight of no term": (
-    FIELD,
-    "  reward_efort:",
-    "reward_effort: Config has no such field, nearest: 'reward_efort'",
-  ),
-  "no weight": (
-    FIELD,
-    "  reward_effort: float | None = None\n  other:",
-    "reward_effort=None is not a number: it ",
-  ),
-  "noise on no block": field(
-    "noise_sped: float = 0.1", "noise_sped: observe() has no 'sped', nearest: 'speed'"
-  ),
+  "PPO of an unknown key": settings("{'lrr': 1e-3}", f"{DEFAULTS}unknown key 'ppo.lrr'; the nearest is"),
+  "PPO out of range": settings("{'gamma': 2}", f"{DEFAULTS}ppo.gamma=2.0 is out of range; the nearest is 1"),
+  "PPO is a list": settings("[]", "task '<file>': PPO is no dictionary: write PPO"),
+  "weight of no term": (FIELD, "  reward_efort:", "reward_effort: Config has no such field, nearest"),
+  "no weight": (FIELD, "  reward_effort: float | None = None\n  other:", "reward_effort=None is not a"),
+  "noise on no block": field("noise_sped: float = 0.1", "noise_sped: observe() has no 'sped', nearest: '"),
   "no history": field("history_policy: int = 0", "history_policy=0 is not a whole number of 1 or more"),
-  "half a step late": field(
-    "delay_policy: float = 0.5", "delay_policy=0.5 is not a whole number of 0 or more"
-  ),
+  "half a step late": field("delay_policy: float = 0.5", "delay_policy=0.5 is not a whole number of 0 or"),
 }
 METHODS: dict[str, Change] = {
   "no reward": ("def reward(", "def pay(", "Task has no reward(): write def reward(self)"),
   "no observe": ("def observe(", "def show(", "Task has no observe(): write def observe(self)"),
-  "misspelt": (
-    "def terminated(",
-    "def terminate(",
-    "<line>: nothing calls terminate(): write terminated(), or _terminate() if the name is meant",
-  ),
-  "no self": (
-    "def terminated(self)",
-    "def terminated()",
-    "<line>: terminated() cannot be called as it is written: write def terminated(self)",
-  ),
-  "scene is no class method": method(
-    "scene(self, config)",
-    "return self.robot",
-    "<line>: scene() cannot be called as it is written: write @classmethod def scene(cls, config)",
-  ),
+  "misspelt": ("def terminated(", "def terminate(", "<line>: nothing calls terminate(): write terminated(),"),
+  "no self": ("def terminated(self)", "def terminated()", "<line>: terminated() cannot be called as it is"),
+  "scene is no class method": method("scene(self, config)", "return self.robot", "<line>: scene() cannot be"),
   "static": (
     "  def terminated(self)",
     "  @staticmethod\n  def terminated(self)",
     "<line>: terminated() cannot be called as it is written: write def terminated(self)",
   ),
-  "an own __init__": method(
-    "__init__(self, config)", "pass", "<line>: a task has no __init__() of its own: write setup(self)"
-  ),
-  "an own reset": (
-    "def initial_state(",
-    "def reset(",
-    "<line>: a task has no reset() of its own: write initial_state(self), which says where episodes start",
-  ),
-  "controls returned": method(
-    "control(self)", "return self.action", "control() returns a tensor, which is lost: write it in place, as "
-  ),
-  "vary what cannot": attribute(
-    "vary = ('body_mas',)", "vary: 'body_mas' cannot vary; the nearest that can is 'body_mass'"
-  ),
+  "an own __init__": method("__init__(self, config)", "pass", "<line>: a task has no __init__() of its own:"),
+  "an own reset": ("def initial_state(", "def reset(", "<line>: a task has no reset() of its own: write"),
+  "controls returned": method("control(self)", "return self.action", "control() returns a tensor, which is"),
+  "vary what cannot": attribute("vary = ('body_mas',)", "vary: 'body_mas' cannot vary; the nearest"),
   "vary is a text": attribute("vary = ('body_mass')", "vary is a str: write vary = ('body_mass',)"),
   "a choice of none": attribute("choices = (0,)", "choices = (0,): each is a number of choices, 2 or more"),
   "choices is a number": attribute("choices = 3", "choices is an int: write choices = (3,)"),
-  "unknown outputs": attribute(
-    "outputs = ('xposs',)", "output 'xposs' is unknown; outputs are: xpos, xipos, "
-  ),
+  "unknown outputs": attribute("outputs = ('xposs',)", "output 'xposs' is unknown; outputs are: xpos,"),
   "an event returns nothing": (
     f"self.best = {BUFFER}\n",
     f"self.best = {BUFFER}\n    self.every(1, 2, self.push)\n\n  def push(self): self.sim.qvel.add_(1)\n",
@@ -170,11 +113,7 @@ METHODS: dict[str, Change] = {
   ),
 }
 TENSORS: dict[str, Change] = {
-  "reward of two dimensions": (
-    HEIGHT,
-    HEIGHT.replace("[:, 0]", ""),
-    "reward() 'height' has shape [16, 1], not [16]: the first index is the environment",
-  ),
+  "reward of two dimensions": (HEIGHT, HEIGHT.replace("[:, 0]", ""), "reward() 'height' has shape [16, 1]"),
   "reward is a mean": (EFFORT, "self.action.mean()", "reward() 'effort' has shape [], not [16]: the first "),
   "reward is a number": (EFFORT, "1.0", "reward() 'effort' is a float: return a tensor [num_envs]"),
   "reward is numpy's": (EFFORT, f"{EFFORT}.numpy()", "reward() 'effort' is a ndarray: return a tensor"),
@@ -183,66 +122,32 @@ TENSORS: dict[str, Change] = {
     "torch.zeros(self.num_envs, device='meta')",
     "reward() 'effort' is on meta, not cpu: make it with device=self.device",
   ),
-  "reward is nan": (
-    EFFORT,
-    "(self.action[:, 0] * 0).log() * 0",
-    "reward() 'effort' is nan after the first step, in every environment: guard its divisions, roots and ",
-  ),
+  "reward is nan": (EFFORT, "(self.action[:, 0] * 0).log() * 0", "reward() 'effort' is nan after the first"),
   "reward is huge": (EFFORT, f"{EFFORT} + 1e9", "reward() 'effort' is 1e+09 after the first step, in every "),
-  "reward without names": (
-    f'{{{HEIGHT}, "effort": {EFFORT}}}',
-    EFFORT,
-    "reward() returns a tensor: return tensors by name, {'name': tensor}",
-  ),
+  "reward without names": (f'{{{HEIGHT}, "effort": {EFFORT}}}', EFFORT, "reward() returns a tensor: return"),
   "no return": (f"return {{{HEIGHT}", f"{{{HEIGHT}", "reward() returns None (is a return missing?): return "),
   "the host asks": (
     f"return {{{HEIGHT}",
     f"if self.sim.qpos > 0:\n      pass\n    return {{{HEIGHT}",
     "<line>, in reward: RuntimeError: Boolean value of Tensor with more than one value is ambiguous",
   ),
-  "terminated is a number": (
-    FAST,
-    "self.sim.qvel[:, 0]",
-    "terminated() is of torch.float32, not torch.bool: return a comparison",
-  ),
-  "terminated of two dimensions": (
-    FAST,
-    "self.sim.qvel > 100.0",
-    "terminated() has shape [16, 1], not [16]: ",
-  ),
+  "terminated is a number": (FAST, "self.sim.qvel[:, 0]", "terminated() is of torch.float32, not"),
+  "terminated of two dimensions": (FAST, "self.sim.qvel > 100.0", "terminated() has shape [16, 1], not [16]"),
   "terminated is False": (FAST, "False", "terminated() is a bool: return a tensor [num_envs]"),
-  "success is a number": method(
-    "success(self)", "return self.best", "success() is of torch.float32, not torch.bool: return a comparison"
-  ),
+  "success is a number": method("success(self)", "return self.best", "success() is of torch.float32, not"),
   "metrics of two dimensions": method(
     "metrics(self)", "return {'angle': self.sim.qpos}", "metrics() 'angle' has shape [16, 1], not [16]: "
   ),
-  "blocks without a group": (
-    f'{{"policy": {BLOCKS}}}',
-    BLOCKS,
-    "observe() returns no blocks by group: return ",
-  ),
-  "a group misspelt": (
-    '{"policy": ',
-    '{"polic": ',
-    "observe() returns the groups ['polic']: they are policy, critic, ",
-  ),
+  "blocks without a group": (f'{{"policy": {BLOCKS}}}', BLOCKS, "observe() returns no blocks by group:"),
+  "a group misspelt": ('{"policy": ', '{"polic": ', "observe() returns the groups ['polic']: they are"),
   "a style without a reference": (
     f'{{"policy": {BLOCKS}}}',
     f'{{"policy": {BLOCKS}, "style": {BLOCKS}}}',
     "the group 'style' of observe() and self.style_reference, which setup() sets, need each other: write ",
   ),
   "an empty group": (BLOCKS, "{}", "observe() 'policy' is empty: give it a block"),
-  "a block of one environment": (
-    SPEED,
-    f"{SPEED}[0]",
-    "observe() 'policy' 'speed' has shape [1], not [16] or wider: the first index is the environment",
-  ),
-  "a block is nan": (
-    SPEED,
-    f"{SPEED} / 0 * 0",
-    "observe() 'policy' 'speed' is nan after the first step, in every environment: guard its divisions, ",
-  ),
+  "a block of one environment": (SPEED, f"{SPEED}[0]", "observe() 'policy' 'speed' has shape [1], not [16]"),
+  "a block is nan": (SPEED, f"{SPEED} / 0 * 0", "observe() 'policy' 'speed' is nan after the first step, in"),
   "the state changed by looking": (
     "angle = self.sim.qpos\n",
     "angle = self.sim.qpos\n    angle += torch.randn_like(angle)\n",
@@ -254,58 +159,18 @@ TENSORS: dict[str, Change] = {
     "observe() changes self.best in place: let it work on a copy, .clone()",
   ),
   "a start of unknown names": ('{"qpos"', '{"qposs"', "initial_state() names 'qposs', nearest: 'qpos'"),
-  "a start of one dimension": (
-    "(1,), -pi",
-    "(), -pi",
-    "initial_state() 'qpos' has shape [16], not [16, 1]: ",
-  ),
-  "a start for all": (
-    START,
-    "torch.zeros(1)",
-    "initial_state() 'qpos' has shape [1], not [16, 1]: the first ",
-  ),
+  "a start of one dimension": ("(1,), -pi", "(), -pi", "initial_state() 'qpos' has shape [16], not [16, 1]:"),
+  "a start for all": (START, "torch.zeros(1)", "initial_state() 'qpos' has shape [1], not [16, 1]: the"),
   "a start is nan": (START, f"{START} / 0 * 0", "self.sim.qpos is nan after the first step, in every "),
-  "a start of no purpose": (
-    '"start angle", (1,)',
-    "(1,)",
-    "<line>, in initial_state: TypeError: 'float' object is not iterable",
-  ),
-  "a buffer rebound": (
-    BEST,
-    "self.best = self.best + 1.0",
-    "self.best was rebound, which changes nothing: write self.best[:] = ...",
-  ),
-  "a view rebound": (
-    BEST,
-    "self.sim.qpos = self.sim.qpos.clamp(-3, 3)",
-    "self.sim.qpos was rebound, which changes nothing: write self.sim.qpos[:] = ...",
-  ),
-  "controls rebound": method(
-    "control(self)",
-    "self.sim.ctrl = self.action",
-    "self.sim.ctrl was rebound, which changes nothing: write self.sim.ctrl[:] = ...",
-  ),
-  "a part of a buffer": (
-    BUFFER,
-    "self.buffer(1)[:, 0]",
-    "a buffer has no name: write self.<name> = self.buff",
-  ),
+  "a start of no purpose": ('"start angle", (1,)', "(1,)", "<line>, in initial_state: TypeError: 'float'"),
+  "a buffer rebound": (BEST, "self.best = self.best + 1.0", "self.best was rebound, which changes nothing"),
+  "a view rebound": (BEST, "self.sim.qpos = self.sim.qpos.clamp(-3, 3)", "self.sim.qpos was rebound"),
+  "controls rebound": method("control(self)", "self.sim.ctrl = self.action", "self.sim.ctrl was rebound"),
+  "a part of a buffer": (BUFFER, "self.buffer(1)[:, 0]", "a buffer has no name: write self.<name> ="),
   "a list of buffers": (BUFFER, "[self.buffer()]", "a buffer has no name: write self.<name> = self.buffer("),
-  "a late buffer": (
-    BEST,
-    "self.late = self.buffer()",
-    "<line>, in update: buffer() allocates permanent memory: call it in setup()",
-  ),
-  "an unknown joint": (
-    BUFFER,
-    "self.qpos_of('hinj')",
-    "<line>, in setup: KeyError: no joint 'hinj'; the nearest is 'hinge'",
-  ),
-  "a joint named twice": (
-    BUFFER,
-    "self.qpos_of('hinge', 'hinge')",
-    "<line>, in setup: hinge, hinge are the columns [0, 0] of qpos, not evenly spaced upwards: ask for them",
-  ),
+  "a late buffer": (BEST, "self.late = self.buffer()", "<line>, in update: buffer() allocates permanent"),
+  "an unknown joint": (BUFFER, "self.qpos_of('hinj')", "<line>, in setup: KeyError: no joint 'hinj'; the"),
+  "a joint named twice": (BUFFER, "self.qpos_of('hinge', 'hinge')", "<line>, in setup: hinge, hinge are"),
   "an unknown buffer": (
     BEST,
     BEST.replace("best.copy", "bset.copy"),
@@ -319,11 +184,7 @@ TENSORS: dict[str, Change] = {
 }
 ROBOTS: dict[str, Change] = {
   "none": ("robot =", "robott =", "Task has no robot: write robot = <MJCF file or text>"),
-  "forgotten": (
-    "robot = ",
-    "robot = None\n  text = ",
-    "a model is a file or MJCF text, not None: give its path",
-  ),
+  "forgotten": ("robot = ", "robot = None\n  text = ", "a model is a file or MJCF text, not None: give its"),
   "no such file": (
     "robot = ",
     "robot = 'pendulum.xml'\n  text = ",
@@ -350,25 +211,13 @@ ROBOTS: dict[str, Change] = {
     '<asset><mesh file="a.stl"/></asset></mujoco>',
     "MJCF: Error: Error opening file 'a.stl'",
   ),
-  "no mass": (
-    'mass="1"',
-    'mass="0"',
-    "MJCF: Error: mass and inertia of moving bodies must be larger than mjMINVAL, Element name '', id 1, ",
-  ),
-  "time runs back": (
-    'step="0.01"',
-    'step="-0.01"',
-    "MJCF: option: timestep=-0.01 is not positive: write one",
-  ),
+  "no mass": ('mass="1"', 'mass="0"', "MJCF: Error: mass and inertia of moving bodies must be larger"),
+  "time runs back": ('step="0.01"', 'step="-0.01"', "MJCF: option: timestep=-0.01 is not positive: write"),
   "what the engine lacks": ("Euler", "implicit", "MJCF: option: integrator implicit (which load_model(..., "),
   "no actuator": (
     '<motor joint="hinge" gear="3" ctrllimited="true" ctrlrange="-1 1"/>',
     "",
     "the task has no actions: give the robot an actuator, or write action_names()",
   ),
-  "no range of controls": (
-    'ctrllimited="true" ctrlrange="-1 1"',
-    "",
-    "actuator 0 has no finite ctrlrange for the actions: give it one, or write control()",
-  ),
+  "no range of controls": ('ctrllimited="true" ctrlrange="-1 1"', "", "actuator 0 has no finite ctrlrange"),
 }
