@@ -72,7 +72,11 @@ def test_what_controls_depend_on_is_left_to_the_caller():
   )
 
 
-def test_past_observations_are_told():
+def test_past_and_raw_observations_are_told_and_what_has_no_limit_is_null():
+  assert facts("cartpole", policy=make(normalize_obs=False))["inside"] == [
+    "the policy's means, without noise, clipped to [-1, 1]"
+  ]
+  assert facts("gym/Hopper-v5")["settings"]["height_high"] is None
   found = facts("cartpole", see_velocity=False, history_policy=3)
   assert found["observation"] == {
     "blocks": [{"name": "position", "start": 0, "width": 2}],
@@ -88,13 +92,3 @@ def test_a_world_without_robots_is_described_by_its_widths():
   assert found["inside"][1] == "the most likely discrete actions"
   assert found["yours"][1] == "the recurrent state: pass next_state back as state"
   assert "joints" not in found
-
-
-def test_raw_observations_are_told():
-  assert facts("cartpole", policy=make(normalize_obs=False))["inside"] == [
-    "the policy's means, without noise, clipped to [-1, 1]"
-  ]
-
-
-def test_what_has_no_limit_is_null():
-  assert facts("gym/Hopper-v5")["settings"]["height_high"] is None

@@ -104,18 +104,13 @@ def test_a_training_that_fails_is_marked(client, tmp_path):
   assert runs(client, "failed")[0].info.status == "FAILED"
 
 
-def test_a_video_is_kept(client, tmp_path):
+def test_a_video_and_what_the_policy_sees_are_kept(client, tmp_path):
   (tmp_path / "000100.gif").write_bytes(b"GIF89a")
   log = MlflowLog("videos", tmp_path, 0)
   log.write_video(tmp_path / "000100.gif", 640)
+  log.write_images({"front": torch.zeros(4, 6, 3, dtype=torch.uint8)}, 640)
   (run,) = runs(client, "videos")
   assert [file.path for file in client.list_artifacts(run.info.run_id, "videos")] == ["videos/000100.gif"]
-
-
-def test_what_the_policy_sees_is_kept(client, tmp_path):
-  log = MlflowLog("seen", tmp_path, 0)
-  log.write_images({"front": torch.zeros(4, 6, 3, dtype=torch.uint8)}, 640)
-  (run,) = runs(client, "seen")
   names = [Path(file.path).name for file in client.list_artifacts(run.info.run_id, "images")]
   assert any(name.startswith("seen") and "640" in name and name.endswith(".png") for name in names)
 

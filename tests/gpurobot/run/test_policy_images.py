@@ -29,18 +29,12 @@ def test_a_range_becomes_black_to_white():
   assert picture(torch.full((1, 1, 1), torch.nan), METRES).tolist() == [[[0] * 3]]
 
 
-def test_the_last_frame_is_shown():
+def test_the_last_frame_is_shown_other_channels_side_by_side_and_a_pixel_as_a_square():
   image = torch.arange(12, dtype=torch.uint8).view(1, 2, 6)
   assert picture(image, BYTES, frames=2).tolist() == [[[3, 4, 5], [9, 10, 11]]]
   assert picture(image, BYTES, frames=6).tolist() == [[[5] * 3, [11] * 3]]
-
-
-def test_other_channels_lie_side_by_side():
   image = torch.tensor([[[1, 2], [3, 4]]], dtype=torch.uint8)
   assert picture(image, BYTES).tolist() == [[[1] * 3, [3] * 3, [2] * 3, [4] * 3]]
-
-
-def test_a_pixel_grows_to_a_square():
   small = torch.arange(6, dtype=torch.uint8).view(1, 2, 3)
   large = enlarged(small, 2)
   assert large.shape == (2, 4, 3)

@@ -133,28 +133,19 @@ def test_a_training_that_fails_is_marked(tmp_path):
   assert Kept(tmp_path).status == [1]
 
 
-def test_what_the_policy_sees_is_kept(tmp_path):
-  image = pytest.importorskip("PIL.Image")
-  log = WandbLog("tests", tmp_path, 0)
-  log.write_images({"front": torch.zeros(4, 6, 3, dtype=torch.uint8)}, 640)
-  log.close(failed=False)
-  (row,) = Kept(tmp_path).rows
-  assert row[AXIS] == 640
-  (file,) = (tmp_path / "wandb").glob("offline-*/files/media/images/seen/front_*.png")
-  assert image.open(file).size == (6, 4)
-
-
-def test_a_video_is_kept(tmp_path):
+def test_a_video_and_what_the_policy_sees_are_kept(tmp_path):
   image = pytest.importorskip("PIL.Image")
   frames = [image.new("RGB", (16, 12), (shade, 0, 0)) for shade in (0, 200)]
   frames[0].save(tmp_path / "video.gif", save_all=True, append_images=frames[1:])
   log = WandbLog("tests", tmp_path, 0)
   log.write_video(tmp_path / "video.gif", 640)
+  log.write_images({"front": torch.zeros(4, 6, 3, dtype=torch.uint8)}, 1280)
   log.close(failed=False)
-  (row,) = Kept(tmp_path).rows
-  assert row[AXIS] == 640
+  assert [row[AXIS] for row in Kept(tmp_path).rows] == [640, 1280]
   (copy,) = (tmp_path / "wandb").glob("offline-*/files/media/videos/*.gif")
   assert copy.read_bytes() == (tmp_path / "video.gif").read_bytes()
+  (file,) = (tmp_path / "wandb").glob("offline-*/files/media/images/seen/front_*.png")
+  assert image.open(file).size == (6, 4)
 
 
 def test_a_run_that_does_not_start_says_why(tmp_path, monkeypatch):
