@@ -1,11 +1,12 @@
 """An iteration is fit for a CUDA graph: it reads nothing, and recorded operations repeat it bit by bit."""
 
 import copy
+import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import NamedTuple
 from unittest import mock
 
 import pytest
@@ -26,7 +27,7 @@ from tests.compiled import nothing_new, tracing
 from tests.gpurobot import pushed_box, styled, taught_pixels, toy, toy_pixels
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
-from tests.instances import thorough
+from tests.instances import first, grouped
 from tests.tasks import shaken_cartpole
 
 ITERATIONS = 4
@@ -99,15 +100,8 @@ FIRST = {"cartpole, gru", "toy, invalid steps", "ant, td3 in bf16", "pixels, shi
 FIRST_COMPILED = {"toy, sac, invalid steps"}
 
 
-def every(cases: Mapping[str, tuple[Any, dict[str, object]]], chosen: set[str]) -> pytest.MarkDecorator:
-  """Return the mark of a test of every case, of which `make test` runs the chosen."""
-  marks = {name: [] if name in chosen else thorough for name in cases}
-  return pytest.mark.parametrize(
-    ("module", "settings"), [pytest.param(*case, id=name, marks=marks[name]) for name, case in cases.items()]
-  )
-
-
-every_case = every(CASES, FIRST)
+every_case = pytest.mark.parametrize("name", grouped(CASES, FIRST))  # one process trains what is compared
+same = partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
 
 
 def make_learner(module, settings: dict[str, object], device: str = "cpu") -> PPO | OffPolicy | Distill:
@@ -134,67 +128,76 @@ def train(learner: PPO | OffPolicy | Distill, iterations: int) -> list[torch.Ten
   return reported
 
 
-@every_case
-def test_an_iteration_reads_nothing(module, settings):
+class Called(NamedTuple):
+  """What iterations of Python give: reports, what they leave, and the same of two more."""
+
+  start: list[torch.Tensor]
+  reports: list[torch.Tensor]
+  left: list[torch.Tensor]
+  state: tuple[dict, object]
+  later: tuple[list[torch.Tensor], list[torch.Tensor]]
+
+
+@functools.cache
+def called(name: str) -> Called:
+  """Train without recordings; after the first iteration none reads the device."""
+  module, settings = CASES[name]
   learner = make_learner(module, settings | {"graphs": "off"})  # a tape compares its first replay
-  train(learner, 1)
+  start = tensors(list(learned(learner).parameters()))
+  reports = train(learner, 1)
   with no_reads():
-    train(learner, 1)
+    reports += train(learner, ITERATIONS - 1)
+  left = tensors(learner.state_dict())
+  state = copy.deepcopy((learner.state_dict(), learner.buffer and learner.buffer.memory))
+  reported = train(learner, 2)
+  return Called(start, reports, left, state, (reported, tensors(learner.state_dict())))
+
+
+def learned(learner: PPO | OffPolicy | Distill) -> torch.nn.Module:
+  return learner.student if isinstance(learner, Distill) else learner.network
 
 
 @every_case
-def test_recorded_operations_train_as_python_does(monkeypatch, module, settings):
+def test_recorded_operations_train_as_python_does(monkeypatch, name):
   """No number that Python keeps may differ between iterations, and no memory may move."""
-  called = make_learner(module, settings)
-  learns = called.student if isinstance(called, Distill) else called.network
-  start = tensors(list(learns.parameters()))
-  reports = train(called, ITERATIONS)
   graphs: list[TapedGraph] = []
   monkeypatch.setattr(executor, "Graph", lambda *words, **_: graphs.append(TapedGraph(*words)) or graphs[-1])
-  taped = make_learner(module, settings)
-  same = partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
-  same(train(taped, ITERATIONS), reports)
+  taped = make_learner(*CASES[name])
+  same(train(taped, ITERATIONS), called(name).reports)
   learnt = ITERATIONS - taped.first_update
   assert min(graph.calls for graph in graphs if graph.calls) >= learnt > 2
-  found, expected = (tensors(learner.state_dict()) for learner in (taped, called))
-  same(found, expected)
-  assert not any(map(torch.equal, start, learns.parameters()))
+  same(tensors(taped.state_dict()), called(name).left)
+  assert not any(map(torch.equal, called(name).start, learned(taped).parameters()))
 
 
 @every_case
-def test_a_cpu_replays_what_python_does(monkeypatch, recwarn, module, settings):
-  called = make_learner(module, settings | {"graphs": "off"})
-  expected = train(called, ITERATIONS), tensors(called.state_dict())
+def test_a_cpu_replays_what_python_does(monkeypatch, recwarn, name):
   tapes: list[tape.Tape] = []
   monkeypatch.setattr(executor, "Tape", lambda *words: tapes.append(tape.Tape(*words)) or tapes[-1])
-  replaying = make_learner(module, settings)
-  found = train(replaying, ITERATIONS), tensors(replaying.state_dict())
-  torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+  replaying = make_learner(*CASES[name])
+  same(train(replaying, ITERATIONS), called(name).reports)
+  same(tensors(replaying.state_dict()), called(name).left)
   assert isinstance(replaying, OffPolicy) or any(own.source for own in tapes)
   assert not recwarn
 
 
 @every_case
-def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, module, settings):
+def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, name):
   """What the host decided while they were recorded must hold for another state too."""
-  called = make_learner(module, settings)
-  train(called, ITERATIONS)
-  state = copy.deepcopy((called.state_dict(), called.buffer and called.buffer.memory))
-  expected = train(called, 2)
   monkeypatch.setattr(executor, "Graph", TapedGraph)
-  taped = make_learner(module, settings)
+  taped = make_learner(*CASES[name])
   train(taped, ITERATIONS - 1)
-  taped.load_state_dict(state[0])
+  state, memory = copy.deepcopy(called(name).state)
+  taped.load_state_dict(state)
   if taped.buffer:
-    taped.buffer.load_rows(0, state[1])
-  torch.testing.assert_close(train(taped, 2), expected, rtol=0, atol=0, equal_nan=True)
-  found, wanted = (tensors(learner.state_dict()) for learner in (taped, called))
-  torch.testing.assert_close(found, wanted, rtol=0, atol=0, equal_nan=True)
+    taped.buffer.load_rows(0, memory)
+  same((train(taped, 2), tensors(taped.state_dict())), called(name).later)
 
 
-@every(COMPILED, FIRST_COMPILED)
-def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, module, settings):
+@pytest.mark.parametrize("name", first(COMPILED, FIRST_COMPILED.__contains__))
+def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, name):
   """For good while it warms up, which leaves no trace and is told of first."""
+  module, settings = COMPILED[name]
   caplog.set_level(logging.INFO, "gpurobot")
   expected = train(make_learner(module, settings), 2)
   caplog.clear()  # a kernel may have been built
@@ -204,7 +207,7 @@ def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, module, setti
     assert caplog.messages == ["compiling an iteration: about a minute"]
     with nothing_new():
       reports = train(learner, 2)
-  torch.testing.assert_close(reports, expected, rtol=0, atol=0, equal_nan=True)
+  same(reports, expected)
 
 
 @pytest.mark.parametrize(
