@@ -11,6 +11,7 @@ from gpurobot import export
 from gpurobot.deploy.exported import KEY, NAMES
 from tests.gpurobot import toy_pixels
 from tests.instances import thorough
+from tests.mistakes.told import told
 
 WORDS = ["task=cartpole", "num_envs=64", "max_iterations=1", "ppo.recurrent=gru", "env.see_velocity=false"]
 
@@ -85,17 +86,12 @@ def test_a_file_that_acts_otherwise_is_not_written(folder, tmp_path, capsys, mon
 
   monkeypatch.setattr(export, "write", lambda *_: None)
   monkeypatch.setattr(export, "Exported", other)
-  with pytest.raises(SystemExit):
-    export.main([f"checkpoint={folder}", f"folder={tmp_path}"])
-  assert re.search(
-    r"policy.onnx: its actions differ by \S+ from the policy's, more than 1e-05", capsys.readouterr().err
-  )
+  line = told(capsys, export.main, [f"checkpoint={folder}", f"folder={tmp_path}"])
+  assert re.search(r"policy.onnx: its actions differ by \S+ from the policy's, more than 1e-05", line)
   assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_package_is_named(folder, capsys, monkeypatch):
   monkeypatch.setitem(sys.modules, "onnxruntime", None)
-  with pytest.raises(SystemExit):
-    export.main([f"checkpoint={folder}"])
-  message = "onnxruntime is missing: pip install 'gpurobot[export]'"
-  assert capsys.readouterr().err == f"error: {message}\n"
+  line = told(capsys, export.main, [f"checkpoint={folder}"])
+  assert line == "onnxruntime is missing: pip install 'gpurobot[export]'"

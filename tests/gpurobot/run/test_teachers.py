@@ -11,6 +11,7 @@ from gpurobot.deploy import demos, trained
 from gpurobot.run import checkpoint, teachers
 from gpurobot.settings.config import ConfigError, TrainConfig, assign
 from tests.gpurobot import toy
+from tests.mistakes.told import told
 
 CPU, TOY, SMALL = torch.device("cpu"), f"task={toy.__file__}", ("num_envs=64", "threads=1")
 OWN = f"{Path(__file__).parents[1] / 'own_code.py'}:Residual"
@@ -107,9 +108,7 @@ def test_a_student_is_a_policy_as_any_other(taught, capsys):
 def test_a_student_goes_on_with_its_teachers_alone(taught, capsys):
   resumed = [TOY, f"resume={taught / 'student'}", "max_iterations=3"]
   other = f"teacher={taught / 'ppo'},{taught / 'other'}"
-  with pytest.raises(SystemExit):
-    train.main([*resumed, other])
-  (line,) = capsys.readouterr().err.splitlines()
+  line = told(capsys, train.main, [*resumed, other])
   assert re.search(r"does not fit this training: teacher=\S*/other is not the one that it began with", line)
   assert train.main(resumed) == 0
   assert checkpoint.read(taught / "student")["learner"]["iteration"] == 3
