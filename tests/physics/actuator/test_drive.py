@@ -44,16 +44,12 @@ DRIVES = {
 }
 
 
-@pytest.mark.parametrize("name", DRIVES)
-@pytest.mark.parametrize("scale", [1.0, 20.0])
-def test_forces_and_rates_are_mujocos(name, scale):
-  assert_actuates_as_mujoco(machine(DRIVES[name]), scale)
-
-
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
-@pytest.mark.parametrize("name", DRIVES)
-def test_motion_is_mujocos(name, integrator):
-  assert_moves_as_mujoco(machine(DRIVES[name], integrator))
+def test_forces_rates_and_motion_of_all_drives_are_mujocos(integrator):
+  model = machine("".join(DRIVES.values()), integrator)
+  for scale in (1.0, 20.0):
+    assert_actuates_as_mujoco(model, scale)
+  assert_moves_as_mujoco(model)
 
 
 def test_an_exact_filter_without_time_constant_follows_at_once():

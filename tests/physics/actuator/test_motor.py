@@ -28,26 +28,24 @@ FEATURES = {
 }
 
 
-def motor(feature, integrator="Euler", **parts):
-  motors = f'<dcmotor joint="hinge" resistance="1.5" motorconst="0.3" damping="0.1" {FEATURES[feature]}/>'
-  return machine(motors, integrator, **parts)
-
-
-@pytest.mark.parametrize("feature", FEATURES)
-@pytest.mark.parametrize("scale", [1.0, 20.0])
-def test_torques_and_rates_are_mujocos(feature, scale):
-  assert_actuates_as_mujoco(motor(feature), scale)
+def motors(features, integrator="Euler", **parts):
+  motor = '<dcmotor joint="hinge" resistance="1.5" motorconst="0.3" damping="0.1" {}/>'
+  return machine("".join(motor.format(FEATURES[feature]) for feature in features), integrator, **parts)
 
 
 @pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
-@pytest.mark.parametrize("feature", FEATURES)
-def test_motion_is_mujocos(feature, integrator):
-  assert_moves_as_mujoco(motor(feature, integrator))
+def test_torques_rates_and_motion_with_every_feature_are_mujocos(integrator):
+  model = motors(FEATURES, integrator)
+  for scale in (1.0, 20.0):
+    assert_actuates_as_mujoco(model, scale)
+  assert_moves_as_mujoco(model)
 
 
 def test_friction_counts_as_damping_below_the_limit_of_the_joint_only():
   for span in ("-0.1 0.1", "-9 9"):
-    assert_moves_as_mujoco(motor("friction", "implicitfast", hinge=f'actuatorfrcrange="{span}"'), scale=5.0)
+    assert_moves_as_mujoco(
+      motors(["friction"], "implicitfast", hinge=f'actuatorfrcrange="{span}"'), scale=5.0
+    )
 
 
 def test_a_motor_without_constant_is_a_brake_of_friction_alone():

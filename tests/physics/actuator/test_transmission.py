@@ -34,17 +34,15 @@ TRANSMISSIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", TRANSMISSIONS)
-def test_length_and_moment_are_mujocos(kind):
-  model = machine(f'<motor name="it" {TRANSMISSIONS[kind]}/>')
+def test_lengths_velocities_and_moments_are_mujocos():
+  model = machine("".join(f'<motor name="{kind}" {words}/>' for kind, words in TRANSMISSIONS.items()))
   for data in moments(model):
-    (line,) = smooth_of(model, data).actuated.transmissions
-    moment = np.zeros(model.nv)
-    moment[list(line.moment)] = list(line.moment.values())
-    np.testing.assert_allclose(line.length, data.actuator_length[0], rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(moment, data.actuator("it").moment, rtol=1e-12, atol=1e-13)
-    velocity = line.velocity(data.qvel.tolist())
-    np.testing.assert_allclose(velocity, data.actuator_velocity[0], rtol=1e-12, atol=1e-13)
+    for kind, line in zip(TRANSMISSIONS, smooth_of(model, data).actuated.transmissions, strict=True):
+      moment, expected = np.zeros(model.nv), data.actuator(kind)
+      moment[list(line.moment)] = list(line.moment.values())
+      found = [line.length, line.velocity(data.qvel.tolist()), *moment]
+      at = [*expected.length, *expected.velocity, *expected.moment]
+      np.testing.assert_allclose(found, at, rtol=1e-12, atol=1e-13, err_msg=kind)
 
 
 PISTON = """<mujoco><compiler angle="radian"/>
