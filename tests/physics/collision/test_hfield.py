@@ -16,7 +16,6 @@ from physics.load import load_model
 from physics.parity import NumpySimulation
 from physics.parity.contacts import mujoco_row, traced_contacts
 from physics.parity.states import States
-from physics.simulation import Simulation
 from physics.trace.trace import absolute, where
 from tests.physics.oracle import assert_same_rows, evaluate, mujoco_at
 
@@ -186,7 +185,7 @@ WIDE = """<mujoco><asset><hfield name="h" nrow="21" ncol="21" size="1 1 0.1 0.1"
 def test_shapes_wider_than_cells_lose_no_contact(shape, height):
   """A pelvis of 14 cm on cells of 8 cm touches more than the eight prisms that meet in a point."""
   model = load_model(WIDE.format(shape))
-  simulation = Simulation(model, 1)
+  simulation = NumpySimulation(model, 1, ("contact_count", "overflow"))
   simulation.qpos[0, 2] = height
   simulation.forward()
   data = mujoco.MjData(model.mj)
