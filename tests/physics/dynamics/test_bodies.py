@@ -17,6 +17,7 @@ from physics.trace.emit import native_source
 from tests.instances import grouped
 from tests.physics.conftest import CASES, load
 from tests.physics.host import Host
+from tests.physics.test_parity import COMPOSITE
 
 NUM_STATES = 4
 FIRST = ("adhesion", "equalities", "fluid", "free_bodies", "self_contact", "spatial_tendons", "static_shapes")
@@ -47,7 +48,7 @@ def assert_agrees(model):
   assert [str(finding) for finding in findings if not finding.holds] == []
 
 
-@pytest.mark.parametrize("name", grouped(CASES, FIRST))
+@pytest.mark.parametrize("name", grouped(dict.fromkeys((*COMPOSITE, *FIRST)), FIRST))
 @pytest.mark.usefixtures("loops")
 def test_loops_compute_what_mujoco_does(name):
   assert_agrees(converged(load(name)))

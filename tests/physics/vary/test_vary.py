@@ -16,7 +16,6 @@ from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace.emit_numpy import numpy_function
 from physics.vary.vary import Variation
-from tests.instances import thorough
 from tests.physics.conftest import CASES
 
 ENVS = 6
@@ -39,7 +38,8 @@ OTHERS = {
   "strength": ["body_mass", "dof_armature"],
 }
 MODELS = ("gymnasium/humanoid", "actuators", "friction_loss", "springs", "sensors")
-CHOSEN = [(name, group) for name in MODELS for group in GROUPS]
+GROUPS["all"] = [field for fields in GROUPS.values() for field in fields]
+CHOSEN = [(name, "all") for name in MODELS] + [("actuators", group) for group in GROUPS if group != "all"]
 CHOSEN += [("condim", "pairs"), ("elliptic", "pairs"), ("equalities", "equalities")]
 CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "ellipsoids", "tendons", "heavy_tendons")]
 CHOSEN += [("muscles", "actuators"), ("muscles", "strength")]
@@ -86,14 +86,7 @@ def moving_states(models, seed=1):
   return states
 
 
-def quick(name, group):
-  """Return whether a model is small, or its inertia varies, which moves everything else."""
-  return name not in {"gymnasium/humanoid", "sensors"} or group == "inertia"
-
-
-@pytest.mark.parametrize(
-  ("name", "group"), [pytest.param(*each, marks=[] if quick(*each) else thorough) for each in CHOSEN]
-)
+@pytest.mark.parametrize(("name", "group"), CHOSEN)
 def test_every_environment_is_mujocos_model_with_its_numbers(name, group, monkeypatch):
   monkeypatch.setattr(newton, "TOLERANCE", 1e-13)
   model = load_model(CASES[name], integrator="Euler", vary=(GROUPS | OTHERS)[group])
