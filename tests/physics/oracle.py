@@ -6,9 +6,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from mujoco import mjtConstraint
 
-from physics.constraint.joint_rows import ConstraintRow
 from physics.model.model import Floats, Model
 from physics.smooth import Smooth, smooth_dynamics
 from physics.state.state import State
@@ -54,27 +52,6 @@ def state_of(data: mujoco.MjData) -> State:
 def smooth_of(model: Model, data: mujoco.MjData) -> Smooth:
   """Return the smooth dynamics on plain numbers in MuJoCo's state."""
   return smooth_dynamics(model, state_of(data))
-
-
-def constraint_rows(model: Model, data: mujoco.MjData, *kinds: mjtConstraint) -> Floats:
-  """Return MuJoCo's rows of these kinds: Jacobian [nv], D, reference acceleration."""
-  J = np.zeros((data.nefc, model.nv))
-  if mujoco.mj_isSparse(model.mj):
-    mujoco.mju_sparse2dense(J, data.efc_J, data.efc_J_rownnz, data.efc_J_rowadr, data.efc_J_colind)
-  else:
-    J[:] = data.efc_J.reshape(J.shape)
-  rows = np.column_stack([J, data.efc_D, data.efc_aref])
-  return rows[np.isin(data.efc_type, kinds)]
-
-
-def acting_rows(model: Model, rows: Iterable[ConstraintRow]) -> Floats:
-  """Return the rows that act like `constraint_rows`."""
-  acting = [row for row in rows if row.D > 0]
-  table = np.zeros((len(acting), model.nv + 2))
-  for i, row in enumerate(acting):
-    table[i, list(row.jacobian)] = list(row.jacobian.values())
-    table[i, -2:] = row.D, -row.bias
-  return table
 
 
 def dense(matrix: Any) -> Floats:

@@ -8,25 +8,13 @@ import pytest
 
 from physics.integrate import integrate_position
 from physics.load import load_model
-from physics.parity import NumpySimulation, converging, random_states
+from physics.parity import NumpySimulation, random_states
 from physics.parity.reference import converged, reference, relative_error
-from physics.solver import newton
 from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace.emit_numpy import numpy_function
-from tests.physics.conftest import CASES, load
+from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at
-
-
-@pytest.mark.parametrize("name", ["springs", "free_bodies", "ball_limit", "gymnasium/hopper"])
-def test_positions_are_mujocos(name):
-  model = load(name)
-  states = random_states(model, 4)
-  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
-    expected = mujoco_at(model, qpos).qpos.copy()
-    mujoco.mj_normalizeQuat(model.mj, expected)
-    mujoco.mj_integratePos(model.mj, expected, qvel, model.timestep)
-    np.testing.assert_allclose(integrate_position(model, qpos.tolist(), qvel.tolist()), expected, atol=1e-12)
 
 
 def test_what_stands_still_stays_and_quaternions_become_unit():
@@ -65,20 +53,6 @@ def one_step(model, qpos, qvel, ctrl):
   controls = {"control": np.array(ctrl)[:, None]} if model.nu else {}
   numpy_function(trace_step(model, layout))(1, 0, 1, state=memory, **controls)
   return memory[: model.nq, 0], memory[model.nq : model.nq + model.nv, 0]
-
-
-@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
-@pytest.mark.parametrize("name", ["springs", "free_bodies", "gymnasium/hopper"])
-def test_a_step_is_mujocos(name, integrator, monkeypatch):
-  monkeypatch.setattr(newton, "TOLERANCE", 1e-13)
-  model = load_model(CASES[name], integrator=integrator)
-  mj, states = converging(model.mj), random_states(model, 3)
-  for qpos, qvel, ctrl in zip(states.qpos, states.qvel, states.ctrl, strict=True):
-    data = mujoco.MjData(mj)
-    data.qpos[:], data.qvel[:], data.ctrl[:] = qpos, qvel, ctrl
-    mujoco.mj_step(mj, data)
-    for found, expected in zip(one_step(model, qpos, qvel, ctrl), (data.qpos, data.qvel), strict=True):
-      np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_without_eulerdamp_damping_is_explicit():

@@ -1,31 +1,14 @@
-"""Rows of equality constraints on plain numbers against MuJoCo's rows."""
-
-import math
+"""Flags and digits of equalities; test_parity.py compares their rows in tests/models/equalities.xml."""
 
 import numpy as np
 import pytest
-from mujoco import mjtConstraint
 
-from physics.constraint.equality import CONNECT, WELD, attachment_forces, equality_rows
+from physics.constraint.equality import equality_rows
 from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.reference import reference, relative_error
-from tests.physics.conftest import CASES, load
-from tests.physics.oracle import acting_rows, constraint_rows, mujoco_at, smooth_of
-
-
-def test_rows_are_mujocos():
-  """Rows in order: Jacobian, D, and the reference acceleration with the drift of points and frames."""
-  model, random = load("equalities"), np.random.default_rng(0)
-  states = random_states(model, 12)
-  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
-    position, quaternion = random.normal(size=(1, 3)), random.normal(size=(1, 4))
-    data = mujoco_at(model, qpos, qvel, mocap=(position, quaternion))
-    rows = list(equality_rows(model, smooth_of(model, data)))
-    expected = constraint_rows(model, data, mjtConstraint.mjCNSTR_EQUALITY)
-    assert len(rows) == len(expected) > 25
-    np.testing.assert_allclose(acting_rows(model, rows), expected, rtol=1e-9, atol=1e-9)
-    assert all((row.low, row.high) == (-math.inf, math.inf) for row in rows)
+from tests.physics.conftest import CASES
+from tests.physics.oracle import mujoco_at, smooth_of
 
 
 @pytest.mark.parametrize("flag", ["equality", "constraint"])
@@ -41,22 +24,6 @@ def test_bodies_that_no_joint_moves_have_no_rows():
     <equality><weld body1="a"/><connect body1="a" body2="b" anchor="1 0 0"/></equality></mujoco>""")
   rows = list(equality_rows(model, smooth_of(model, mujoco_at(model, [0.3]))))
   assert [list(row.jacobian) for row in rows] == [[0], [0], []]
-
-
-def test_forces_on_bodies_have_the_power_of_the_rows():
-  class Forces:
-    def row_force(self, index):
-      return forces[index]
-
-  model = load("equalities")
-  states = random_states(model, 3)
-  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
-    data = mujoco_at(model, qpos, qvel)
-    smooth = smooth_of(model, data)
-    forces = np.random.default_rng(0).normal(size=data.nefc)
-    of_bodies = np.isin(model.eq_type[data.efc_id], (CONNECT, WELD))
-    power = sum(f.power(smooth.velocity[body]) for body, f in attachment_forces(model, smooth, Forces()))
-    assert power == pytest.approx(forces[of_bodies] @ data.efc_vel[of_bodies], rel=1e-9)
 
 
 GRIPPER = """<mujoco><default><geom contype="0" size="0.01" mass="0.05"/></default><worldbody>

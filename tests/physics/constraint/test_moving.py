@@ -115,21 +115,6 @@ def test_contacts_of_shared_pairs_are_those_of_the_environment_alone():
     np.testing.assert_array_equal(rows, alone)
 
 
-@pytest.mark.parametrize("name", ["self_contact", "margins", "free_bodies"])
-def test_contacts_are_mujocos(name):
-  model = load(name)
-  states = random_states(model, 32)
-  contacts, dropped = find(model, states)
-  counts = []
-  for qpos, found in zip(states.qpos, contacts, strict=True):
-    expected = expect(model, qpos)
-    assert_same_rows(found, expected)
-    counts.append(len(expected))
-  assert sum(counts) > 5
-  assert min(counts) == 0
-  assert not dropped.any()
-
-
 def test_the_deepest_contacts_keep_the_slots_and_the_others_are_counted():
   model = load("self_contact")
   states = random_states(model, 64)

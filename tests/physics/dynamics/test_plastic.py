@@ -1,13 +1,11 @@
 """Plastic springs against MuJoCo under every integrator, and by hand."""
 
-import math
-
 import mujoco
 import numpy as np
 import pytest
 import torch
 
-from physics.dynamics.plastic import plastic_joints, plastic_tendons, rest_position, rest_range, yielded
+from physics.dynamics.plastic import plastic_joints, plastic_tendons, rest_position, rest_range
 from physics.load import load_model
 from physics.parity import MujocoSimulation, NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, Trial, outputs
@@ -40,46 +38,6 @@ def test_springs_rest_at_first_where_mujocos_do():
       rest_range(model, model.plastic0, tendon), model.tendon_lengthspring[tendon]
     )
   assert start_values(model).tolist()[model.nq + model.nv :][: model.nplastic] == model.plastic0.tolist()
-
-
-@pytest.mark.parametrize(
-  ("rest", "position", "after"),
-  [(0.0, 0.5, 0.25), (0.0, -0.5, -0.25), (0.3, 0.5, 0.3), (0.3, 0.05, 0.3), (1.0, 0.5, 0.75)],
-)
-def test_a_slide_rests_within_its_yield(rest, position, after):
-  model = load_model(SLIDE.format(kind="slide", limit=0.25, spring="enable"))
-  assert yielded(model, [rest], [position], []) == pytest.approx([after])
-
-
-def test_a_ball_turns_on_the_shortest_way_to_within_its_yield():
-  model = load_model(SLIDE.format(kind="ball", limit=20, spring="enable"))
-  half = [math.radians(angle) for angle in (20, 40, 15)]
-
-  def turned(angle):
-    return [math.cos(angle), 0.0, 0.0, math.sin(angle)]
-
-  assert yielded(model, turned(0.0), turned(half[0]), []) == pytest.approx(turned(math.radians(10)))
-  assert yielded(model, turned(half[1]), turned(half[0]), []) == pytest.approx(turned(math.radians(30)))
-  assert yielded(model, turned(half[2]), turned(half[0]), []) == turned(half[2])
-
-
-@pytest.mark.parametrize(
-  ("slack", "length", "after"),
-  [
-    ((0.1, 0.3), 1.0, (0.7, 0.9)),  # yields at 0.1
-    ((0.1, 0.3), 0.35, (0.1, 0.3)),
-    ((0.1, 0.3), -1.0, (-0.9, -0.7)),
-    ((0.0, 0.3), 1.0, (0.0, 0.9)),  # a rope gets longer
-    ((0.0, 0.3), -1.0, (-0.9, -0.6)),
-    ((0.0, 0.0), 1.0, (0.9, 0.9)),  # no rope: it is never slack
-  ],
-)
-def test_the_slack_range_of_a_tendon_follows_it(slack, length, after):
-  tendon = """<tendon><fixed springlength="0.1 0.3" stiffness="1" springyield="0.1">
-    <joint joint="j" coef="1"/></fixed></tendon>"""
-  xml = SLIDE.format(kind="slide", limit=0, spring="enable").replace("<joint", '<joint name="j"')
-  model = load_model(xml.replace("</mujoco>", tendon + "</mujoco>"))
-  assert yielded(model, slack, [0.0], [length]) == pytest.approx(after)
 
 
 @pytest.mark.parametrize("spring", ["enable", "disable"])
