@@ -8,7 +8,7 @@ from physics.algebra.spatial import Vector
 from physics.collision.geometry import tangents
 from physics.constraint.world import find_world_contacts, is_still
 from physics.dynamics.kinematics import poses
-from tests.physics.oracle import collect, evaluate, mujoco_at
+from tests.physics.oracle import assert_same_rows, collect, evaluate, mujoco_at
 
 WIDTH = 12  # weight, geom's body, distance, normal, point, first tangent
 
@@ -52,3 +52,12 @@ def mujoco_contacts(model, qpos):
       normal = contact.frame[:3] * (1 if still[0] else -1)
       rows.append([model.geom_bodyid[moving], contact.dist, *normal, *contact.pos, *contact.frame[3:6]])
   return np.array(rows).reshape(-1, WIDTH - 1)
+
+
+def assert_touches_as_mujoco(model, cases, tolerance=1e-9):
+  """Assert that contacts are MuJoCo's in each case by name: a pose [nq], and how many contacts it has."""
+  found = found_contacts(model, np.array([pose for pose, _ in cases.values()]))
+  for (name, (pose, count)), rows in zip(cases.items(), found, strict=True):
+    expected = mujoco_contacts(model, np.array(pose))
+    assert (name, len(rows), len(expected)) == (name, count, count)
+    assert_same_rows(rows, expected, tolerance)

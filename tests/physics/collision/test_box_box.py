@@ -7,7 +7,7 @@ from physics.collision.box_box import box_box
 from physics.collision.geometry import Shape
 from physics.load import load_model
 from physics.trace.trace import where
-from tests.physics.collision.scene import found_contacts, mujoco_contacts
+from tests.physics.collision.scene import assert_touches_as_mujoco, found_contacts, mujoco_contacts
 from tests.physics.oracle import assert_same_rows, evaluate
 
 SIZES = [("0.3 0.2 0.1", "0.1 0.2 0.3"), ("0.2 0.2 0.2", "0.2 0.2 0.2"), ("0.3 0.3 0.02", "0.05 0.3 0.1")]
@@ -20,8 +20,7 @@ def scene(sizes, margin=0.0, euler="0 0 0"):
     <body><freejoint/><geom type="box" size="{sizes[1]}" margin="{margin}"/></body></worldbody></mujoco>""")
 
 
-@pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("margin", [0, 0.03])
+@pytest.mark.parametrize(("sizes", "margin"), zip(SIZES, (0, 0.03, 0), strict=True))
 def test_contacts_are_mujocos(sizes, margin):
   model, random, counts = scene(sizes, margin, "20 30 -40"), np.random.default_rng(0), []
   qpos = np.hstack([random.normal(scale=0.25, size=(500, 3)), random.normal(size=(500, 4))])
@@ -52,21 +51,18 @@ CASES = {  # place, rotation, margin, and how many contacts
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_boxes_at_rest_touch_where_mujocos_do(case):
-  place, turn, margin, count = CASES[case]
-  model, pose = scene(("0.3 0.2 0.1", "0.3 0.2 0.1"), margin), np.array([*place, *turn])
-  expected = mujoco_contacts(model, pose)
-  assert len(expected) == count
-  assert_same_rows(found_contacts(model, [pose])[0], expected)
+@pytest.mark.parametrize("margin", [0, 0.01])
+def test_boxes_at_rest_touch_where_mujocos_do(margin):
+  cases = {
+    name: ((*place, *turn), count) for name, (place, turn, own, count) in CASES.items() if own == margin
+  }
+  assert_touches_as_mujoco(scene(("0.3 0.2 0.1", "0.3 0.2 0.1"), margin), cases)
 
 
 def test_edges_that_cross_touch_once():
   model = scene(("0.3 0.2 0.1", "0.3 0.2 0.1"), euler="45 0 0")
-  pose = np.array([0.02, 0.01, 2 * np.sqrt(0.5) * 0.3 - 0.01, np.cos(np.pi / 8), 0, np.sin(np.pi / 8), 0])
-  expected = mujoco_contacts(model, pose)
-  assert len(expected) == 1
-  assert_same_rows(found_contacts(model, [pose])[0], expected)
+  pose = (0.02, 0.01, 2 * np.sqrt(0.5) * 0.3 - 0.01, np.cos(np.pi / 8), 0, np.sin(np.pi / 8), 0)
+  assert_touches_as_mujoco(model, {"crossing": (pose, 1)})
 
 
 @pytest.mark.parametrize("jitter", [1e-10, 1e-8, 1e-7])

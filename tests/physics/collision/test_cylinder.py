@@ -5,7 +5,7 @@ import pytest
 
 from physics.load import load_model
 from tests.instances import thorough
-from tests.physics.collision.scene import found_contacts, mujoco_contacts
+from tests.physics.collision.scene import assert_touches_as_mujoco, found_contacts, mujoco_contacts
 from tests.physics.oracle import assert_same_rows
 
 RADIUS, HALF = 0.3, 0.2
@@ -24,9 +24,8 @@ def random_poses(count, spread, seed=0):
   return np.hstack([random.normal(scale=spread, size=(count, 3)), random.normal(size=(count, 4))])
 
 
-@pytest.mark.parametrize("margin", [0, 0.02])
-def test_spheres_touch_where_mujocos_do(margin):
-  model, qpos, counts = scene('size="0.1"', margin), random_poses(400, 0.25), []
+def test_spheres_touch_where_mujocos_do():
+  model, qpos, counts = scene('size="0.1"', 0.02), random_poses(400, 0.25), []
   for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
     expected = mujoco_contacts(model, state)
     assert_same_rows(found, expected)
@@ -83,12 +82,8 @@ CASES = {  # pose of an upright scene, and how many contacts
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_capsules_at_rest_touch_where_mujocos_do(case):
-  model, (pose, count) = scene('type="capsule" size="0.1 0.4"', euler="0 0 0"), CASES[case]
-  expected = mujoco_contacts(model, np.array(pose))
-  assert len(expected) == count
-  assert_same_rows(found_contacts(model, [pose])[0], expected, 2e-5)
+def test_capsules_at_rest_touch_where_mujocos_do():
+  assert_touches_as_mujoco(scene('type="capsule" size="0.1 0.4"', euler="0 0 0"), CASES, 2e-5)
 
 
 @pytest.mark.parametrize("x", [0.39, 0.25])

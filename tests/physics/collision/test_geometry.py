@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from physics.algebra.spatial import Vector, cross, dot
-from physics.collision.geometry import SPHERE, Shape, default_hint, geom_bound, geom_shape, tangents
-from physics.dynamics.kinematics import poses
+from physics.collision.geometry import default_hint, geom_bound, tangents
 from physics.load import load_model
-from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at
 
 TWO_BALLS = """<mujoco><worldbody><body><freejoint/><geom size="0.3"/></body>
@@ -33,21 +31,6 @@ def test_the_first_tangent_is_nearest_to_the_hint():
   assert dot(first, hint) > 0
   assert second == cross(normal, first)
   assert tangents(Vector(0.0, 0.0, 1.0), Vector(0.0, 0.0, 3.0))[0] == (1, 0, 0)
-
-
-def test_shapes_are_mujocos():
-  model = load("static_shapes")
-  qpos = np.random.default_rng(0).normal(size=model.nq)
-  data, p = mujoco_at(model, qpos), poses(model, qpos.tolist())
-  away = Vector(1.0, -2.0, 3.0)
-  for geom in range(model.ngeom):
-    shape = geom_shape(model, p, geom, away)
-    position = p.origin[model.geom_bodyid[geom]] + shape.position + away
-    np.testing.assert_allclose(position, data.geom_xpos[geom], atol=1e-12)
-    np.testing.assert_allclose(np.array(shape.rotation).ravel(), data.geom_xmat[geom], atol=1e-12)
-    used = 1 if model.geom_type[geom] == SPHERE else 3
-    np.testing.assert_array_equal(shape.size, [*model.geom_size[geom, :used], *[0.0] * (3 - used)])
-    assert Shape.of(shape.components) == shape
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ SOLIDS = {
 }
 
 
-def scene(points, count=1):
+def scene(points, count):
   """Return free meshes over a tilted plane."""
   body = '<body><freejoint/><geom type="mesh" mesh="solid" contype="0" margin="0.01"/></body>'
   vertices = " ".join(f"{x:.6f}" for x in points.ravel())
@@ -25,22 +25,21 @@ def scene(points, count=1):
 
 
 @pytest.mark.parametrize("solid", SOLIDS)
-@pytest.mark.parametrize("count", [1, 2])
-def test_contacts_are_mujocos(solid, count):
-  model, random, counts = scene(SOLIDS[solid], count), np.random.default_rng(0), []
-  place = random.uniform(-0.2, (0.2, 0.2, 0.8), (150, count, 3))
-  quaternion = np.array([1.0, 0, 0, 0]) + random.normal(size=(150, count, 4)) * [0, 1, 1, 1] * 0.4
+def test_contacts_are_mujocos(solid):
+  model, random, counts = scene(SOLIDS[solid], 2), np.random.default_rng(0), []
+  place = random.uniform(-0.2, (0.2, 0.2, 0.8), (150, 2, 3))
+  quaternion = np.array([1.0, 0, 0, 0]) + random.normal(size=(150, 2, 4)) * [0, 1, 1, 1] * 0.4
   qpos = np.concatenate([place, quaternion], axis=2).reshape(150, -1)
   for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
     expected = mujoco_contacts(model, state)
     assert_same_rows(found, expected)
     counts.append(len(expected))
   assert min(counts) == 0
-  assert max(counts) == count * (3 if solid == "stone" else 4)
+  assert max(counts) == 2 * (3 if solid == "stone" else 4)
 
 
 def test_a_brick_lies_on_four_corners():
-  model = scene(SOLIDS["brick"])
+  model = scene(SOLIDS["brick"], 1)
   lying = np.array([[0, 0, 0, *model.mj.geom_quat[0]]])
   lying[0, :3] = model.mj.geom_pos[0] + 0.04 * model_normal(model)
   (found,) = found_contacts(model, lying)
