@@ -22,9 +22,4 @@ def test_outputs_are_mujocos(name):
   model = load(name)
   for field, (found, expected) in reports(model, random_states(model, 12), COMPARED).items():
     assert_equal(found.reshape(expected.shape), expected, field)
-
-
-def test_no_quantity_is_zero_everywhere():
-  model = load("sensors")
-  for field, (found, _) in reports(model, random_states(model, 12), COMPARED).items():
-    assert np.abs(found).max() > 0, field
+    assert name != "sensors" or np.abs(found).max() > 0, f"{field} is zero everywhere"

@@ -15,43 +15,37 @@ BALLS = """<mujoco><worldbody>
   </worldbody><sensor>{}</sensor></mujoco>"""
 
 
-def data(sensor):
-  """Return what the engine and MuJoCo measure of three balls that rest on the floor, 1, 10 and 5 mm deep."""
-  model = load_model(BALLS.format(sensor))
+SENSORS = {
+  "the deepest come first": 'geom1="floor" num="2" reduce="mindist" data="found dist"',
+  "slots without a contact are zero": 'body1="b" num="2" data="found dist normal"',
+  "without a rank every contact has a slot": 'geom1="floor" num="4" data="dist"',
+  "nothing in particular": 'reduce="netforce" data="found force pos"',
+  "what can never touch": 'geom1="a" geom2="a" reduce="none" data="found force normal"',
+  "what can never touch in sum": 'geom1="a" geom2="a" reduce="netforce" data="found force normal"',
+}
+
+
+def test_sensors_choose_contacts_as_mujocos_do():
+  """Of three balls that rest on the floor, 1, 10 and 5 mm deep."""
+  sensors = "".join(f'<contact name="{name}" {words}/>' for name, words in SENSORS.items())
+  model = load_model(BALLS.format(sensors))
   states = States(model.qpos0[None].copy(), np.zeros((1, model.nv)), np.zeros((1, 0)))
-  found, expected = reports(model, states, ["sensordata"])["sensordata"]
-  return found[0], expected[0]
-
-
-def test_the_deepest_come_first():
-  found, expected = data('<contact geom1="floor" num="2" reduce="mindist" data="found dist"/>')
-  np.testing.assert_allclose(found, [3, -0.01, 3, -0.005], atol=1e-12)
-  np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-def test_slots_without_a_contact_are_zero():
-  found, expected = data('<contact body1="b" num="2" data="found dist normal"/>')
-  np.testing.assert_allclose(found, [1, -0.01, 0, 0, -1, 0, 0, 0, 0, 0], atol=1e-12)
-  np.testing.assert_allclose(found, expected, atol=1e-12)
-
-
-def test_without_a_rank_every_contact_has_a_slot():
-  found, expected = data('<contact geom1="floor" num="4" data="dist"/>')
-  np.testing.assert_allclose(np.sort(found), [-0.01, -0.005, -0.001, 0], atol=1e-12)
-  np.testing.assert_allclose(np.sort(found), np.sort(expected), atol=1e-12)
-
-
-def test_a_sensor_of_nothing_in_particular_sums_all_contacts():
-  found, expected = data('<contact reduce="netforce" data="found force pos"/>')
-  np.testing.assert_allclose(found, expected, rtol=1e-9)
-  assert found[0] == 3
-
-
-@pytest.mark.parametrize("reduce", ["none", "netforce"])
-def test_what_can_never_touch_measures_nothing(reduce):
-  found, expected = data(f'<contact geom1="a" geom2="a" reduce="{reduce}" data="found force normal"/>')
-  assert not found.any()
-  assert not expected.any()
+  both = reports(model, states, ["sensordata"])["sensordata"]
+  found, expected = ({name: rows[0, model.sensor_slice(name)] for name in SENSORS} for rows in both)
+  everyone = "without a rank every contact has a slot"  # in any order
+  for numbers in (found, expected):
+    numbers[everyone] = np.sort(numbers[everyone])
+  by_hand = {
+    "the deepest come first": [3, -0.01, 3, -0.005],
+    "slots without a contact are zero": [1, -0.01, 0, 0, -1, 0, 0, 0, 0, 0],
+    everyone: [-0.01, -0.005, -0.001, 0],
+    "what can never touch": [0.0] * 7,
+    "what can never touch in sum": [0.0] * 7,
+  }
+  for name in SENSORS:
+    np.testing.assert_allclose(found[name], expected[name], rtol=1e-9, atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(found[name], by_hand.get(name, found[name]), atol=1e-12, err_msg=name)
+  assert found["nothing in particular"][0] == 3
 
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
