@@ -73,7 +73,7 @@ def test_random_models_are_mujocos_mathematics(xml):
 
 
 @thorough
-@settings(SAME, max_examples=20)
+@settings(SAME, max_examples=8)
 @given(models(most_bodies=4))
 def test_kernels_of_random_models_agree_within_rounding(xml):
   assert disagreements(xml, kernel, ROUGH) == []

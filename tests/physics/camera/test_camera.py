@@ -19,9 +19,10 @@ ANGLE = 0.35  # of the joint, if there is one [rad]
 ALL = ("depth", "rgb", "segmentation", "normal")
 
 
-def see(model, name, size, kinds=ALL, qpos=None):
+def see(model, name, size, kinds=ALL, qpos=None, simulation=None):
   """Return the images of a state as arrays, and MuJoCo's data of it."""
-  simulation, data = physics.Simulation(model, 1, threads=1, outputs=()), mujoco.MjData(model.mj)
+  simulation = simulation or physics.Simulation(model, 1, threads=1, outputs=())
+  data = mujoco.MjData(model.mj)
   if qpos is not None:
     simulation.qpos[:] = torch.tensor(qpos, dtype=torch.float32)
     data.qpos[:] = qpos
@@ -49,10 +50,11 @@ def test_images_are_those_of_mujoco(xml, name):
 @pytest.mark.usefixtures("_draws")
 @pytest.mark.parametrize("robot", ["assets/arm", "assets/quadruped", "gymnasium/humanoid"])
 def test_robots_are_where_mujoco_draws_them(robot):
+  """In a simulation of MuJoCo C, as their kernels take long to build, and have tests of their own."""
   spec = mujoco.MjSpec.from_file(str(CASES[robot]))
   spec.worldbody.add_camera(name="eye", pos=[1.2, -0.2, 0.6], xyaxes=[0.2, 1, 0, -0.3, 0, 1])
   model = physics.load_model(spec)
-  images, data = see(model, "eye", (96, 72), ("depth", "segmentation"))
+  images, data = see(model, "eye", (96, 72), ("depth", "segmentation"), simulation=MujocoSimulation(model, 1))
   wanted = draw(model.mj, data, "eye", 96, 72)
   inside = wanted.inside
   assert len(np.unique(wanted.segmentation[inside])) > 4
