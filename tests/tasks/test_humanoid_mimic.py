@@ -3,10 +3,9 @@
 import pytest
 import torch
 
-from gpurobot.learn.random import Random
-from physics.parity import MujocoSimulation
 from tasks import humanoid_mimic, motion_track
 from tasks.core.errors import SettingError
+from tests.tasks import in_mujoco
 from tests.tasks.motion.robots import DOG
 
 STILL = {"start_place": 0.0, "start_turn": 0.0, "start_velocity": 0.0, "start_angle": 0.0}
@@ -14,9 +13,7 @@ STILL = {"start_place": 0.0, "start_turn": 0.0, "start_velocity": 0.0, "start_an
 
 @pytest.fixture(scope="module")
 def task():
-  config = humanoid_mimic.Config(**STILL)
-  simulation = MujocoSimulation(motion_track.Task.make_model(config), 8, motion_track.Task.outputs)
-  return humanoid_mimic.Task(config, 8, random=Random(0, 8), training=False, simulation=simulation)
+  return in_mujoco.build(humanoid_mimic, 8, **STILL)
 
 
 def test_the_walk_lasts_as_long_as_an_episode(task):
@@ -34,7 +31,5 @@ def test_episodes_start_in_the_walk_at_its_speed(task):
 
 
 def test_a_robot_that_the_walk_is_not_made_for_is_told_what_to_write():
-  config = humanoid_mimic.Config(robot=str(DOG))
-  simulation = MujocoSimulation(motion_track.Task.make_model(config), 1, motion_track.Task.outputs)
   with pytest.raises(SettingError, match="steady_walk is of the humanoid of assets/ alone: write walk"):
-    humanoid_mimic.Task(config, 1, random=Random(0, 1), training=False, simulation=simulation)
+    in_mujoco.build(humanoid_mimic, robot=str(DOG))

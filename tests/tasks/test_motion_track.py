@@ -1,30 +1,25 @@
 """Motion track: errors and rewards by hand, starts on the motion, ends, and other robots."""
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from gpurobot.learn.random import Random
-from physics.parity import MujocoSimulation
 from tasks import motion_track
 from tasks.core.errors import SettingError
 from tasks.motion.clip import Clip
 from tasks.motion.read import write_npz
 from tasks.shared import quat
+from tests.tasks import in_mujoco
 from tests.tasks.motion.robots import BIPED, DOG, own, robot_and_model
 
 STILL = {"start_place": 0.0, "start_turn": 0.0, "start_velocity": 0.0, "start_angle": 0.0}
 
 
-def build(num_envs=2, *, training=False, offset=0, total=None, **settings):
-  """Return a task in MuJoCo C: no kernel has to be built."""
-  config = motion_track.Config(**settings)
-  simulation = MujocoSimulation(motion_track.Task.make_model(config), num_envs, motion_track.Task.outputs)
-  random = Random(0, num_envs, offset)
-  return motion_track.Task(config, num_envs, random=random, training=training, simulation=simulation)
+build = functools.partial(in_mujoco.build, motion_track)
 
 
 def place(task, row, **changes):

@@ -1,15 +1,16 @@
 """Reach: its default arm is our own, any other gets weights of its size, and a script reaches the targets."""
 
+import functools
+
 import pytest
 import torch
 
 import train
-from gpurobot.learn.random import Random
-from physics.parity import MujocoSimulation
 from tasks import reach
 from tasks.shared import arm as stated
 from tasks.shared import quat
 from tests.physics.robot.arms import LINKS, mjcf, urdf, write
+from tests.tasks import in_mujoco
 
 SLIDER = mjcf().replace(
   '<joint name="elbow" axis="0 1 0"\n      range="-10 150"',
@@ -17,12 +18,7 @@ SLIDER = mjcf().replace(
 )
 
 
-def build(num_envs=2, *, training=False, **settings):
-  """Return a task in MuJoCo C: no kernel has to be built."""
-  config = reach.Config(**settings)
-  simulation = MujocoSimulation(reach.Task.make_model(config), num_envs, reach.Task.outputs)
-  random = Random(0, num_envs)
-  return reach.Task(config, num_envs, random=random, training=training, simulation=simulation)
+build = functools.partial(in_mujoco.build, reach)
 
 
 def put_target(task, offset):

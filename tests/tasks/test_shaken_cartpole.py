@@ -10,8 +10,7 @@ from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings import config
-from physics.parity import MujocoSimulation
-from tests.tasks import shaken_cartpole
+from tests.tasks import in_mujoco, shaken_cartpole
 from tests.tasks.conftest import SHAKEN
 
 
@@ -114,9 +113,7 @@ def test_without_training_there_is_no_noise_and_the_pole_is_the_robot_files(shak
 
 
 def test_it_is_evaluated_on_mujoco():
-  config = shaken_cartpole.Config(kick_speed=0.0)
-  simulation = MujocoSimulation(shaken_cartpole.Task.make_model(config), 4)
-  task = shaken_cartpole.Task(config, 4, random=Random(0, 4), training=False, simulation=simulation)
+  task = in_mujoco.build(shaken_cartpole, 4, kick_speed=0.0)
   task.reset()
   for _ in range(30):
     assert not task.step(balance(task).float())["terminated"].any()

@@ -1,20 +1,15 @@
 """Walk: its default robot is our quadruped, and any other gets settings of its size."""
 
+import functools
+
 import pytest
 import torch
 
-from gpurobot.learn.random import Random
-from physics.parity import MujocoSimulation
 from tasks import quadruped, walk
 from tests.physics.robot.robots import BIPED, lowered, mjcf, urdf
+from tests.tasks import in_mujoco
 
-
-def build(num_envs=2, *, training=False, **settings):
-  """Return a task in MuJoCo C: no kernel has to be built."""
-  config = walk.Config(**settings)
-  simulation = MujocoSimulation(walk.Task.make_model(config), num_envs, walk.Task.outputs)
-  random = Random(0, num_envs)
-  return walk.Task(config, num_envs, random=random, training=training, simulation=simulation)
+build = functools.partial(in_mujoco.build, walk)
 
 
 def test_the_default_robot_is_our_quadruped_with_a_clock():

@@ -10,7 +10,6 @@ import pytest
 import physics
 from tasks.core.errors import SettingError
 from tasks.motion.check import check, clearance
-from tasks.motion.plan import PLANS
 from tasks.motion.rotation import exponential
 from tasks.shared import robot_file
 from tests.tasks.motion.robots import BIPED, HUMANOID, Config, own, robot_and_model
@@ -112,12 +111,6 @@ def test_a_clip_under_the_ground_or_in_the_air_tells_by_how_much_to_move_it():
 def doubts(clip, path=HUMANOID):
   robot, model = robot_and_model(path)
   return [found for found, doubtful in check(clip, model, robot).items() if doubtful]
-
-
-@pytest.mark.parametrize("path", [HUMANOID, BIPED])
-@pytest.mark.parametrize("name", PLANS)
-def test_clips_of_our_own_are_not_doubted(name, path):
-  assert doubts(own(name, path), path) == []
 
 
 @pytest.mark.parametrize("name", ["walk", "run", "jump"])

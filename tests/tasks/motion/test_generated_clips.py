@@ -17,10 +17,10 @@ from tests.tasks.motion.robots import BIPED, DOG, HUMANOID, Config, own, robot_a
 
 @pytest.mark.parametrize("path", [HUMANOID, BIPED], ids=["humanoid", "biped"])
 @pytest.mark.parametrize("name", list(PLANS))
-def test_feet_on_the_ground_do_not_slip_and_nothing_sinks(name, path):
+def test_feet_on_the_ground_do_not_slip_and_nothing_sinks_or_is_doubted(name, path):
   robot, model = robot_and_model(path)
   clip = own(name, path)
-  check(clip, model, robot)
+  assert not any(check(clip, model, robot).values())
   lowest = clearance(clip, model)
   assert lowest.min() > -0.02
   frames = Library(model, [clip], 0.02, bodies=[model.body_id(foot) for foot in robot.feet_bodies])

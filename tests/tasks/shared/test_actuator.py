@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import physics
+from physics.parity import MujocoSimulation
 from tasks import base
 from tasks.shared import actuator
 from tests.instances import thorough
@@ -117,7 +118,7 @@ MOTOR = """
   ],
 )
 def test_a_motor_that_weakens_with_speed_is_a_line_of_the_robot_file(angle, speed, torque):
-  sim = physics.Simulation(physics.load_model(MOTOR), 1, outputs=["actuator_force"])
+  sim = MujocoSimulation(physics.load_model(MOTOR), 1, outputs=["actuator_force"])
   sim.qpos[:], sim.qvel[:], sim.ctrl[:] = angle, speed, 0.5
   sim.forward()
   assert sim.actuator_force.item() == pytest.approx(torque, rel=1e-4)

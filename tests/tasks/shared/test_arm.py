@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 import torch
 
+import tasks
 from tests.instances import thorough
+from tests.tasks import in_mujoco
 
 pytestmark = pytest.mark.xdist_group("arm")  # one process builds the kernels
 
@@ -44,8 +46,8 @@ def accelerations(task):
   ("name", "control", "count"),
   [("arm_reach", "joint", 7), ("arm_reach", "osc", 6), ("cube_lift", "joint", 8), ("cube_lift", "osc", 7)],
 )
-def test_actions_are_those_of_the_control(make_task, name, control, count):
-  task = make_task(name, control=control)
+def test_actions_are_those_of_the_control(name, control, count):
+  task = in_mujoco.build(tasks.load(name), control=control)
   assert task.num_actions == count
   assert task.model.nu == 8
 
