@@ -4,8 +4,8 @@ import numpy as np
 import torch
 
 from physics.dynamics.dynamics import ancestors
-from physics.load import load_model
 from physics.engines import NumpySimulation
+from physics.load import load_model
 from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at
 
