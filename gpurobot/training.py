@@ -5,7 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gpurobot.device import distributed, threads
-from gpurobot.fusion.build import fuse
+from gpurobot.fusion.schedule import fuse
 from gpurobot.learn import overlap
 from gpurobot.learn.algorithm import Algorithm
 from gpurobot.learn.distill import Distill

@@ -16,7 +16,7 @@ from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.tape import Tape
-from gpurobot.fusion.build import Builder, fuse
+from gpurobot.fusion.schedule import Fusion, fuse
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import Switch, TrainConfig
@@ -25,7 +25,7 @@ from gpurobot.shell import cli
 WARM_UP, TURNS = 2, 8  # iterations
 
 
-class Compiled(Builder):
+class Compiled(Fusion):
   """A fusion by functions that this process compiles where no earlier one has."""
 
   def ready(self, *_: object) -> bool:

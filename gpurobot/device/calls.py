@@ -1,7 +1,7 @@
 """Calls of torch's operations, as a tape keeps them, and the memory of their tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from torch import Tensor
 from torch._ops import OpOverload
@@ -42,27 +42,9 @@ class Call(NamedTuple):
     return memory_of((self.result, self.changed))
 
 
-class Fused(NamedTuple):
-  """Calls, with functions in place of many of them, and the memory that these functions own."""
-
-  calls: list[Call]
-  static: set[int]
-
-
-class Fusion(Protocol):
-  """Replacement of calls by fused functions."""
-
-  def __call__(
-    self, calls: Sequence[Call], fresh: set[int], given: Sequence[Tensor], build: bool
-  ) -> Fused | None:
-    """Return calls with functions in place of many of them; None if there are none, or they are not built.
-
-    fresh: the memory that the calls allocate. given: the arguments of their tape. build: whether to start
-    building functions that are missing.
-    """
-
-  def built(self) -> bool:
-    """Return whether all builds that were started have ended."""
+# Return calls with functions in place of many, or None. Arguments: the calls, the memory that they allocate,
+# and the arguments of their tape.
+Fusion = Callable[[Sequence[Call], set[int], Sequence[Tensor]], list[Call] | None]
 
 
 def tensors_of(values: Any) -> list[Tensor]:

@@ -33,8 +33,8 @@ OVERWRITING = {
   getattr(ATEN, name).default: (getattr(ATEN, name).grad_input, "grad_input")
   for name in ("threshold_backward", "silu_backward", "elu_backward", "tanh_backward")
 } | {ATEN.silu.default: (ATEN.silu.out, "out")}
-# Calls after which functions take the place of operations if they are built; after BUILD a process builds
-# them. Shorter runs gain less than that takes.
+# Calls in which functions take the place of operations if they are built: FUSE, and all multiples of BUILD.
+# The second of them starts the build; shorter runs gain less than it takes.
 FUSE, BUILD = 100, 1000
 # Calls in which a replay is compared: the first, and later ones, as Python's own state may change any time.
 COMPARED = {WARM_UPS + 2, *(10**power + 1 for power in range(3, 12))}
@@ -79,7 +79,8 @@ class Tape:
   def __call__(self, *args: Any) -> None:
     """Run the function once, directly or by replay."""
     self._calls += 1
-    if self._calls == WARM_UPS + 1 or (self._replay and self._fusible()):
+    turn = self._calls == FUSE or self._calls % BUILD == 0
+    if self._calls == WARM_UPS + 1 or (turn and self._replay and self.fusion and not self.fused):
       self._record(args)
     elif self._replay and self._calls in COMPARED:
       self._compare(args)
@@ -88,12 +89,6 @@ class Tape:
         self._replay(*tensors_of(args))
     else:
       self.function(*args)
-
-  def _fusible(self) -> bool:
-    """Return whether functions may take the place of operations, or be built, in this call."""
-    if self.fusion is None or self.fused:
-      return False
-    return self._calls in {FUSE, BUILD} or (self._calls % FUSE == 0 and self.fusion.built())
 
   def refresh(self) -> None:
     """Record the next call again if what Python keeps has changed since, as a caller may set an attribute."""
@@ -114,7 +109,7 @@ class Tape:
       return
     fusion = self.fusion if self.fused or self._replay else None
     try:
-      script = write(recorder.calls, tensors_of(args), fusion, self._calls == BUILD)
+      script = write(recorder.calls, tensors_of(args), fusion)
     except (OSError, RuntimeError) as error:  # a build has the system's too
       (self._stay if self._replay else self._warn)(str(error))
       return
@@ -216,10 +211,8 @@ class Script(NamedTuple):
   fused: bool
 
 
-def write(
-  calls: Sequence[Call], given: Sequence[Tensor] = (), fusion: Fusion | None = None, build: bool = False
-) -> Script:
-  """Return the function that repeats calls; given: its arguments. A fusion may `build` what it needs."""
+def write(calls: Sequence[Call], given: Sequence[Tensor] = (), fusion: Fusion | None = None) -> Script:
+  """Return the function that repeats calls, which a fusion may change; given: its arguments."""
   arguments = memory_of(given)
   fresh = allocated(calls)
   kept = needed(calls, fresh, arguments)
@@ -227,10 +220,10 @@ def write(
   written = [
     tensor.untyped_storage() for memory, tensor in outside.items() if memory not in fresh | arguments
   ]
-  fused = fusion(kept, fresh, given, build) if fusion else None
+  fused = fusion(kept, fresh, given) if fusion else None
   if fused:
-    fresh -= fused.static
-    kept = needed(fused.calls, fresh, arguments)
+    fresh &= {memory for call in fused for memory in memory_of(call.result) - call.inputs}
+    kept = needed(fused, fresh, arguments)
   last = {memory: call for call in kept for memory in (call.inputs | call.written) & fresh}
   writer = _Writer(fresh | arguments, given)
   lines = [line for call in kept if (line := writer.line(faster(call, last)))]

@@ -21,15 +21,6 @@ from physics.trace.writer import INFIX, Writer, is_read, lane_lists
 
 BETWEEN = 500  # statements between two barriers: about 8 KB of machine code
 _CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int", Double: "D", Long: "L", Half: "H"}
-# Numbers at addresses: their type in C, the bytes that they take, and a vector of them.
-_CELLS = {
-  Scalar: ("float", 4, "T"),
-  Mask: ("unsigned char", 1, "C"),
-  Word: ("int", 4, "W"),
-  Double: ("double", 8, "D"),
-  Long: ("long long", 8, "L"),
-  Half: ("unsigned short", 2, "H"),
-}
 
 
 def native_source(program: Program, lanes: int, unroll: bool = True, in_step: bool = False) -> str:
@@ -47,14 +38,14 @@ def native_source(program: Program, lanes: int, unroll: bool = True, in_step: bo
 
 
 def exact_source(programs: Sequence[Program], lanes: int) -> str:
-  """Return the body of a native function of (env, program, cells), which runs one of some programs."""
+  """Return the body of a native function of (env, program, memory), which runs one of some programs."""
   whole = Program()
   number = whole.parameter("program")
   with whole.loop(1):  # large blocks in loops become functions
     for i, each in enumerate(programs):
       with whole.when_equal(number, i):
         whole.block.body += each.finish().body
-  return exact(lanes) + "\n".join(_Exact(whole, lanes, False, find_parts(whole)).lines()) + "\n"
+  return exact(lanes) + "\n".join(_Native(whole, lanes, False, find_parts(whole)).lines()) + "\n"
 
 
 def array_bytes(program: Program, lanes: int) -> int:
@@ -180,6 +171,16 @@ class _Native(Writer):
     arguments = (s.op, self.value(row), self.value(_real(value)), self.value(mask))
     yield f"write_{'int_' if integer else ''}({', '.join(arguments)});"
 
+  def emit_fetch(self, s: Statement) -> Iterator[str]:
+    place, ctype = ", ".join(map(str, s.args)), _CTYPE[type(s.result)]
+    text = f"-to_M_(fetch_({place}, C()))" if isinstance(s.result, Mask) else f"fetch_({place}, {ctype}())"
+    yield f"const {ctype} {s.result.name} = {text};"
+
+  def emit_keep(self, s: Statement) -> Iterator[str]:
+    *place, value = s.args
+    text = f"to_C_(-{value.name})" if isinstance(value, Mask) else value.name
+    yield f"keep_({', '.join(map(str, place))}, {text});"
+
   def emit_for(self, s: Statement) -> Iterator[str]:
     i, (start, count) = s.result.name, s.args
     yield from self.before_loop
@@ -257,28 +258,6 @@ class _Native(Writer):
     for i, (array, _) in enumerate(stored):
       yield f"  lane_({array.name}[row], at % LANES) = lane_({array.name}_{i}, lowest_(left));"
     yield "} }"
-
-
-class _Exact(_Native):
-  """The writer of C++ text on numbers at addresses."""
-
-  def emit_fetch(self, s: Statement) -> Iterator[str]:
-    kind = type(s.result)
-    text = f"{self.reach(kind, *s.args)}, {_CELLS[kind][2]}())"
-    yield f"const {_CTYPE[kind]} {s.result.name} = {f'-to_M_({text})' if kind is Mask else text};"
-
-  def emit_keep(self, s: Statement) -> Iterator[str]:
-    cell, stride, value, mask = s.args
-    text = f"to_C_(-{value.name})" if isinstance(value, Mask) else value.name
-    where = "" if mask is True else f", {mask.name}"
-    yield f"keep_{self.reach(type(value), cell, stride)}, {text}{where});"
-
-  @staticmethod
-  def reach(kind: type[Value], cell: int, stride: int) -> str:
-    """Return the beginning of a call that reads or writes a number of each environment."""
-    ctype, size, _ = _CELLS[kind]
-    how = {0: "same", size: "near"}.get(stride, "far")
-    return f"{how}_(({ctype}*)(at[{cell}] + first * {stride}){f', {stride}' if how == 'far' else ''}"
 
 
 class _InStep(_Native):

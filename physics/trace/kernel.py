@@ -153,7 +153,7 @@ def build_kernel(program: Program, device: str) -> wp.Kernel:
   return wp.kernel(step, module="unique", module_options=options)
 
 
-def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
+def load_kernel(kernel: wp.Kernel, device: wp.DeviceLike, block_dim: int) -> None:
   """Load a kernel from Warp's cache, or build it; a damaged one, or one open to every user, is built again.
 
   Where the cache cannot be written, as on a full disk, the process goes on with a cache of its own.
@@ -165,7 +165,7 @@ def load_kernel(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
     _load(kernel, device, block_dim)
 
 
-def _load(kernel: wp.Kernel, device: wp.Device, block_dim: int) -> None:
+def _load(kernel: wp.Kernel, device: wp.DeviceLike, block_dim: int) -> None:
   folder = kernel_cache() / kernel.module.get_module_identifier(block_dim)
   known = _checksums(folder)
   for file in _binaries(folder):

@@ -160,49 +160,38 @@ def preamble(lanes: int) -> str:
   return (_SCALAR if lanes == 1 else (_FLUSH + _VECTOR).format(lanes=lanes)) + _COMMON
 
 
-# What numbers of all kinds need, and rounding as IEEE 754 asks for.
+# What numbers of all kinds need, at any addresses.
 _EXACT = """
 #define VECTOR_(scalar, V) typedef scalar V __attribute__((ext_vector_type({lanes})))
 VECTOR_(double, D); VECTOR_(long long, L); VECTOR_(unsigned, U); VECTOR_(unsigned short, H); VECTOR_(unsigned char, C);
 #define CONVERSION_(V) auto to_##V##_ = [](auto x) -> V {{ return __builtin_convertvector(x, V); }}
-CONVERSION_(T); CONVERSION_(D); CONVERSION_(L); CONVERSION_(M); CONVERSION_(C); CONVERSION_(U); CONVERSION_(H);
-#define OF_TWO_(name, result) auto name##_ = [=](auto a, auto b) {{ return result; }}
-OF_TWO_(less, to_M_(a < b)); OF_TWO_(most, to_M_(a <= b)); OF_TWO_(equal, to_M_(a == b)); OF_TWO_(differ, to_M_(a != b));
-OF_TWO_(both, a & b); OF_TWO_(either, a | b); OF_TWO_(one, a ^ b); OF_TWO_(left, a << b); OF_TWO_(right, a >> b);
-auto invert_ = [](auto x) {{ return ~x; }};
-auto size_ = [](auto x) {{ return __builtin_elementwise_abs(x); }};
-auto whole_ = [](auto x) {{ return __builtin_elementwise_floor(x); }};
-auto true_ = [=](auto x) -> M {{ return to_M_(x != 0); }};
-auto high_ = [=](L x) -> M {{ return to_M_(x >> 32); }};
-auto widen_ = [=](H x) -> T {{ return __builtin_bit_cast(T, to_U_(x) << 16); }};
-auto narrow_ = [=](T x) -> H {{  // to the nearest, of two the even one
+CONVERSION_(D); CONVERSION_(L); CONVERSION_(M); CONVERSION_(C); CONVERSION_(U);
+auto to_T_ = [=](auto x) -> T {{
+  if constexpr (sizeof(x) == sizeof(H)) return __builtin_bit_cast(T, to_U_(x) << 16);
+  else return __builtin_convertvector(x, T); }};
+auto to_H_ = [=](T x) -> H {{  // to the nearest, of two the even one
   U bits = __builtin_bit_cast(U, x);
   U rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  return to_H_(x != x ? U(0x7fc0) : rounded); }};
+  return __builtin_convertvector(x != x ? U(0x7fc0) : rounded, H); }};
+#define OF_TWO_(name, result) auto name##_ = [=](auto a, auto b) {{ return result; }}
+OF_TWO_(more, to_M_(a > b)); OF_TWO_(least, to_M_(a >= b)); OF_TWO_(equal, to_M_(a == b)); OF_TWO_(differ, to_M_(a != b));
+OF_TWO_(both, a & b); OF_TWO_(either, a | b); OF_TWO_(one, a ^ b); OF_TWO_(right, a >> b);
+auto invert_ = [](auto x) {{ return ~x; }};
+auto true_ = [=](auto x) -> M {{ return to_M_(x != 0); }};
+auto high_ = [=](L x) -> M {{ return to_M_(x >> 32); }};
 auto pick_ = [](M m, auto a, auto b) {{ return __builtin_convertvector(m, decltype(a == b)) ? a : b; }};
-long long* const at = (long long*)cells.data;
-const long long first = (long long)env * LANES;
-M lane; for (int l = 0; l < {lanes}; ++l) lane[l] = l;
-auto same_ = [](auto* p, auto r) {{ return decltype(r)(*p); }};
-auto near_ = [](auto* p, auto r) {{ __builtin_memcpy(&r, p, sizeof(r)); return r; }};
-auto keep_near_ = [=](auto* p, auto x, M m = M(-1)) {{ x = pick_(m, x, near_(p, x)); __builtin_memcpy(p, &x, sizeof(x)); }};
-auto far_ = [=](auto* p, int stride, auto r) {{
-#if defined(__AVX512F__) && {lanes} == 16
-  if constexpr (sizeof(*p) == 4)
-    return __builtin_bit_cast(decltype(r), __builtin_ia32_gathersiv16sf(T(), (const float*)p, lane * stride, -1, 1));
-#endif
-  for (int l = 0; l < {lanes}; ++l) r[l] = *(decltype(p))((char*)p + l * (long long)stride);
-  return r; }};
-auto keep_far_ = [=](auto* p, int stride, auto x, M m = M(-1)) {{
-  x = pick_(m, x, far_(p, stride, x));
-#if defined(__AVX512F__) && {lanes} == 16
-  if constexpr (sizeof(*p) == 4)
-    return __builtin_ia32_scattersiv16sf(p, -1, lane * stride, __builtin_bit_cast(T, x), 1);
-#endif
-  for (int l = 0; l < {lanes}; ++l) *(decltype(p))((char*)p + l * (long long)stride) = x[l]; }};
+OF_TWO_(above, pick_(to_M_((a > b) | (a != a)), a, b)); OF_TWO_(below, pick_(to_M_((a < b) | (a != a)), a, b));
+#define NUMBER_(l) *(__typeof__(x[0])*)(((char**)memory.data)[number] + offset + ((long long)env * LANES + l) * stride)
+auto fetch_ = [&](int number, long long offset, long long stride, auto x) {{
+  if (stride == sizeof(x) / LANES) __builtin_memcpy(&x, &NUMBER_(0), sizeof(x));
+  else for (int l = 0; l < LANES; ++l) x[l] = NUMBER_(l);
+  return x; }};
+auto keep_ = [&](int number, long long offset, long long stride, auto x) {{
+  if (stride == sizeof(x) / LANES) __builtin_memcpy(&NUMBER_(0), &x, sizeof(x));
+  else for (int l = 0; l < LANES; ++l) NUMBER_(l) = x[l]; }};
 """
 
 
 def exact(lanes: int) -> str:
-  """Return the text before the statements of environments whose numbers are at addresses."""
+  """Return the text before the statements of environments with numbers at addresses."""
   return (_VECTOR + _EXACT).format(lanes=lanes)

@@ -273,13 +273,14 @@ class Program:
     """Write a row of an argument array where the mask holds: a float, or (`integer`) the bits of an int32."""
     self.statement("write", memory, args=(row, value, mask, integer))
 
-  def fetch(self, kind: type[Value], cell: int, stride: int) -> Value:
-    """Read a number of a kind, at the address in `cells` and so many bytes further for each environment."""
-    return self._define("fetch", "", kind, (cell, stride), ("fetch", kind.__name__, cell, stride))
+  def fetch(self, kind: type[Value], memory: int, offset: int, stride: int) -> Value:
+    """Read a number of a kind, so far from a memory's address, and further for each environment [bytes]."""
+    place = memory, offset, stride
+    return self._define("fetch", "", kind, place, ("fetch", kind.__name__, *place))
 
-  def keep(self, cell: int, stride: int, value: Value, mask: Truth = True) -> None:
-    """Write a number where the mask holds, at an address as `fetch` has it."""
-    self.statement("keep", args=(cell, stride, value, mask))
+  def keep(self, memory: int, offset: int, stride: int, value: Value) -> None:
+    """Write a number at a place as `fetch` has it."""
+    self.statement("keep", args=(memory, offset, stride, value))
 
   # -- blocks
 

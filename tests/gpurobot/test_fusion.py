@@ -10,7 +10,7 @@ from benchmarks.training.fused import Compiled
 from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.device.tape import Tape
-from gpurobot.fusion.build import fuse
+from gpurobot.fusion.schedule import fuse
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import assign, defaults

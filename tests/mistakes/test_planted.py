@@ -3,16 +3,12 @@
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
 from benchmarks.parity.worker import Worker
 from gpurobot.device import process
-from gpurobot.fusion.build import Builder
 from gpurobot.viewer import offscreen
-from physics.trace.exact import exact_kernel
-from physics.trace.kernel import is_built
 from tests.mistakes.told import SMALL
 from tests.planted import AFTER_START, plant, ran
 from tests.test_house import ROOT
@@ -52,16 +48,6 @@ def test_a_sweep_its_trials_and_their_videos_run_none(tmp_path):
 def test_the_probe_of_a_renderer_runs_none(surrounded):
   assert not offscreen.draws("none")
   offscreen.draws("egl")
-  assert ran(surrounded) == ""
-
-
-def test_the_build_of_functions_runs_none(surrounded):
-  source, builder = f"float x = {time.time()};", Builder(16)
-  kernel = exact_kernel(source)
-  builder.ready(True, kernel, source)
-  while not builder.built():
-    time.sleep(0.1)
-  assert is_built(kernel, 1)
   assert ran(surrounded) == ""
 
 

@@ -1,7 +1,6 @@
 """Fused operations have the bits of torch's own, in either layout of memory, with numbers of all kinds."""
 
 import operator
-from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
@@ -10,9 +9,10 @@ import torch
 from torch import Tensor
 
 from gpurobot.device import tape
+from gpurobot.device.calls import address_of, tensors_of
 from gpurobot.device.tape import _Recorder
-from gpurobot.fusion import operations, schedule
-from gpurobot.fusion.operations import Rows, UnfitError
+from gpurobot.fusion import schedule
+from gpurobot.fusion.operations import Rows
 from tests.gpurobot.fusion.fused import ROWS, bits, fuse
 
 SPECIAL = torch.tensor(
@@ -53,7 +53,6 @@ CASES: dict[str, tuple[str, Case]] = {
   "div": (x + y, torch.div),
   "div_by_number": (x, lambda x: x / 3),
   "div_of_integers": (k, lambda k: k / 3),
-  "reciprocal": (x, torch.reciprocal),
   "pow": (x, lambda x: x**2),
   "square": (d, torch.square),
   **{
@@ -72,15 +71,10 @@ CASES: dict[str, tuple[str, Case]] = {
   "bitwise_and_bool": (m + b, operator.and_),
   "bitwise_not": (m, operator.invert),
   "bitwise_not_of_integers": (k, operator.invert),
-  "logical_and": (x + m, torch.logical_and),
-  "logical_or": (m + b, torch.logical_or),
-  "logical_xor": (m + b, torch.logical_xor),
-  "logical_not": (x, torch.logical_not),
   "neg": (x, torch.neg),
   "abs": (x, torch.abs),
   "floor": (x, torch.floor),
   "shift_right": (k, lambda k: k >> 27),
-  "shift_left": (k, lambda k: k << 3),
   "shift_of_int32": (n, lambda n: n >> 8),
   "halves": (k, lambda k: (k * 3).clone(memory_format=torch.contiguous_format).view(torch.int32) >> 1),
   "where": (m + x + y, torch.where),
@@ -101,14 +95,10 @@ CASES: dict[str, tuple[str, Case]] = {
   "cat": (x + y, lambda x, y: torch.cat([x[:, :2], y, x[:, 5:]], 1)),
   "stack": (x + y, lambda x, y: torch.stack([x, y], 1)),
   "ones_like": (x + y, lambda x, y: torch.ones_like(x).add_(y)),
-  "full_like": (x + y, lambda x, y: torch.full_like(x, 0.1).add_(y)),
   "empty_like": (x, lambda x: torch.empty_like(x).copy_(x)),
   "sum": (x, lambda x: x[:, :8].sum(1)),
   "sum_kept": (x, lambda x: x.sum(-1, keepdim=True)),
-  **{
-    f"sum_of_{n}": (x, partial(lambda n, x: torch.cat([x.T] * 64)[:n].T.sum(1), n))
-    for n in (16, 60, 300, 512)
-  },
+  **{f"sum_of_{n}": (x, partial(lambda n, x: torch.cat([x.T] * 64)[:n].T.sum(1), n)) for n in (16, 60, 255)},
   "sum_of_bool": (m, lambda m: m.sum(1)),
   "quaternion": (x, lambda x: torch.stack([x[:, 0] * x[:, 1] - x[:, 2] * x[:, 3], x[:, 1] + x[:, 2]], 1)),
 }
@@ -158,13 +148,13 @@ def test_functions_take_over_all_operations(results):
   assert set(results[0]) <= {"run", "sum"}
 
 
-def check_fit(operation: Callable[[Tensor], Tensor], x: Tensor) -> None:
-  """Add the last operation of a function to a program of as many rows as x has."""
+def is_fit(operation: Callable[[Tensor], Tensor], x: Tensor) -> bool:
+  """Return whether the last operation of a function fits into a program of as many rows as x has."""
   with _Recorder() as recorder:
     operation(x)
-  rows = Rows(len(x), defaultdict(int))
-  operations.add(rows, recorder.calls[-1])
-  rows.check()
+  call = recorder.calls[-1]
+  rows = Rows(len(x), {address_of(own): own for own in tensors_of([call.args, call.result])}, {})
+  return rows.add(call) and rows.fits()
 
 
 @pytest.mark.parametrize(
@@ -177,6 +167,7 @@ def check_fit(operation: Callable[[Tensor], Tensor], x: Tensor) -> None:
     lambda x: x.sum(0),  # over the rows
     torch.sum,
     lambda x: x.contiguous().sum(1),  # in another order
+    lambda x: torch.cat([x.T] * 32)[:256].T.sum(1),  # of more than two levels
     lambda x: x.to(torch.float16),
     lambda x: x.cumsum(1),
     lambda x: x @ x.T,
@@ -189,11 +180,9 @@ def check_fit(operation: Callable[[Tensor], Tensor], x: Tensor) -> None:
   ],
 )
 def test_other_operations_do_not_fit(operation):
-  with pytest.raises(UnfitError):
-    check_fit(operation, rows(torch.float32, 0, transposed=True))
+  assert not is_fit(operation, rows(torch.float32, 0, transposed=True))
 
 
 def test_a_sum_fits_where_torch_adds_up_all_rows_alike():
-  check_fit(lambda x: x.sum(1), torch.zeros(4, 64).T)
-  with pytest.raises(UnfitError):
-    check_fit(lambda x: x.sum(1), torch.zeros(4, 80).T)
+  assert is_fit(lambda x: x.sum(1), torch.zeros(4, 64).T)
+  assert not is_fit(lambda x: x.sum(1), torch.zeros(4, 80).T)

@@ -8,7 +8,7 @@ import torch
 from gpurobot.device import tape
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.tape import Tape, repeated
-from gpurobot.fusion import schedule
+from physics.trace import exact
 from tests.gpurobot.fusion.fused import ROWS, Fusion, bits, fuse
 
 
@@ -142,9 +142,9 @@ def test_few_operations_are_left_to_torch(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:'piece' is not fused")
 def test_functions_with_other_numbers_are_left_out_again(monkeypatch, recwarn):
-  source = schedule.exact_source
+  source = exact.exact_source
   wrong = lambda *words: re.sub(r"(= t\d+) \* ", r"\1 + ", source(*words))  # noqa: E731
-  monkeypatch.setattr(schedule, "exact_source", wrong)
+  monkeypatch.setattr(exact, "exact_source", wrong)
   (x,) = memory(3)
 
   def piece() -> None:
