@@ -63,7 +63,7 @@ def fit(
     env = task.Task(settings.env, local_envs, sim_device, random=random, training=True)
   learner = make_learner(env, settings, world, taught_by)
   if settings.compile is config.Switch.auto:
-    fuse(learner.collector.taped, local_envs, world.local_rank == 0)
+    fuse(learner.collector.taped, local_envs)
   with TrainingRun(settings, learner) as run:
     while not run.should_stop():
       learner.collect()

@@ -10,7 +10,6 @@ many numbers, and what hardly any task does in a step. Which bits a nan has is l
 import re
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,18 +20,17 @@ from torch import Tensor
 from gpurobot.device.calls import Call, address_of
 from physics.trace.statement import Value
 from physics.trace.trace import Mask, Program, Scalar, Word
-from physics.trace.value import Double, Half, Long
+from physics.trace.value import Double, Long
 
 DTYPES: dict[type[Value], torch.dtype] = {
   Scalar: torch.float32,
   Double: torch.float64,
-  Half: torch.bfloat16,
   Long: torch.int64,
   Word: torch.int32,
   Mask: torch.bool,
 }
 KINDS = {dtype: kind for kind, dtype in DTYPES.items()}
-LETTERS = {Scalar: "T", Double: "D", Half: "H", Long: "L", Word: "M"}  # of conversions
+LETTERS = {Scalar: "T", Double: "D", Long: "L", Word: "M"}  # of conversions
 FLOATS, INTEGERS = (Scalar, Double), (Long, Word)
 NUMBERS = (*FLOATS, *INTEGERS)
 MOST = 1024  # numbers of a tensor in a row; images have more, and gain nothing
@@ -55,7 +53,7 @@ def check(fits: object) -> None:
 
 
 class Cell(NamedTuple):
-  """A number in memory: the memory's address, the place of the first row and the distance of rows [bytes]."""
+  """A number in memory: the memory's number, the place of the first row and the distance of rows [bytes]."""
 
   memory: int
   offset: int
@@ -66,7 +64,7 @@ class Rows:
   """What a sequence of operations does to a row."""
 
   def __init__(self, count: int, origin: dict[int, Tensor], numbers: dict[int, int]) -> None:
-    """Begin with nothing; origin: a tensor of each memory; numbers: of memory, in the order of its use."""
+    """Begin with nothing; by address of a memory, origin: a tensor in it, numbers: in the order of use."""
     self.count, self.origin, self.numbers, self.program = count, origin, numbers, Program()
     self.call: Call  # the present operation
     self.kind: type[Value]  # of its result
@@ -92,10 +90,6 @@ class Rows:
     """Return an operation on each number of values, in their common shape."""
     return np.asarray(np.frompyfunc(lambda *x: self.program.op(op, kind, *x), len(parts), 1)(*parts), object)
 
-  def pick(self, mask: Values, a: Values, b: Values) -> Values:
-    """Return a where the mask holds, else b."""
-    return self.node("pick", self.kind, mask, a, b)
-
   def get(self, operand: Operand, kind: type[Value] | None = None) -> Values:
     """Return an operand's values as numbers of a kind, by default the result's."""
     kind = kind or self.kind
@@ -114,21 +108,20 @@ class Rows:
     """Return whether no two rows share numbers of a memory that is written."""
     for memory in {cell.memory for cell in self._written}:
       cells = [own for own in self._held if own.memory == memory]
-      kinds = {(own.stride, type(self._held[own])) for own in cells}
-      if len(kinds) > 1 or cells[0].stride == 0:
-        return False
-      cells.sort(key=lambda own: (own.offset % own.stride, own.offset))
-      for a, b in pairwise(cells):
-        apart = b.offset - a.offset
-        if apart % a.stride == 0 and apart < self.count * a.stride:
+      stride = max(cells[0].stride, 1)
+      cells.sort(key=lambda own: (own.offset % stride, own.offset))
+      for a, b in zip(cells, [*cells[1:], cells[0]], strict=True):
+        is_alike = a.stride == b.stride > 0 and type(self._held[a]) is type(self._held[b])
+        if not is_alike or (b.offset - a.offset) % stride == 0 < b.offset - a.offset < self.count * stride:
           return False
     return True
 
   def traced(self, lost: set[int]) -> Program:
-    """Return the program, which writes the numbers that are not in `lost` memory."""
+    """Return the program, which writes the numbers that are not in memory of `lost` addresses."""
+    numbers = {self.numbers.get(address) for address in lost}
     for cell in self._written:
-      if cell.memory not in lost:
-        self.program.keep(*self._at(cell), self._held[cell])
+      if cell.memory not in numbers:
+        self.program.keep(*cell, self._held[cell])
     return self.program
 
   def _write(self, tensor: Tensor, values: Values) -> None:
@@ -142,7 +135,6 @@ class Rows:
     own: Any = type(values.flat[0]) if values.size else kind
     if own is kind:
       return values
-    check(Half not in {own, kind} or Scalar in {own, kind})
     check(own not in FLOATS or kind not in INTEGERS)
     if kind is Mask:
       return self.node("true", Mask, values)
@@ -151,14 +143,15 @@ class Rows:
 
   def _cells(self, tensor: Tensor) -> tuple[list[Cell], list[int]]:
     """Return the cells of a tensor, in order, and its shape with 1 in place of its rows."""
-    row, size, memory = row_dimension(tensor, self.count), tensor.element_size(), address_of(tensor)
-    check(memory in self.origin and tensor.dtype in KINDS)
+    row, size, address = row_dimension(tensor, self.count), tensor.element_size(), address_of(tensor)
+    check(address in self.origin and tensor.dtype in KINDS)
     check(tensor.numel() <= MOST * (1 if row is None else self.count))
     shape = [1 if dim == row else length for dim, length in enumerate(tensor.shape)]
     steps = np.array(tensor.stride(), np.int64).reshape(-1, *[1] * tensor.ndim)
     offsets = (np.indices(shape) * steps).sum(0, np.int64) * size
-    offsets += tensor.data_ptr() - self.origin[memory].data_ptr()
+    offsets += tensor.data_ptr() - self.origin[address].data_ptr()
     stride = 0 if row is None else tensor.stride(row) * size
+    memory = self.numbers.setdefault(address, len(self.numbers))
     return [Cell(memory, offset, stride) for offset in offsets.ravel().tolist()], shape
 
   def _load(self, cell: Cell, kind: type[Value]) -> Value:
@@ -168,13 +161,9 @@ class Rows:
       if kind is Word and isinstance(whole, Long):
         return self.program.op(half, Word, whole)
     if cell not in self._held:
-      self._held[cell] = self.program.fetch(kind, *self._at(cell))
+      self._held[cell] = self.program.fetch(kind, *cell)
     check(isinstance(self._held[cell], kind))
     return self._held[cell]
-
-  def _at(self, cell: Cell) -> Cell:
-    """Return a cell with its memory's number for its address."""
-    return cell._replace(memory=self.numbers.setdefault(cell.memory, len(self.numbers)))
 
 
 def row_dimension(tensor: Tensor, rows: int) -> int | None:
@@ -184,30 +173,21 @@ def row_dimension(tensor: Tensor, rows: int) -> int | None:
   return found[0] if found else None
 
 
-def _apply(
-  op: str, *kinds: type[Value], result: type[Value] | None = None, swapped: bool = False
-) -> Callable[..., Values]:
+def _apply(op: str, *kinds: type[Value], result: type[Value] | None = None) -> Callable[..., Values]:
   """Return what applies an operation to operands, in the kind in which torch does if that is one of some."""
 
   def apply(rows: Rows, *operands: Operand) -> Values:
-    kind = KINDS.get(torch.result_type(operands[0], operands[-1]))
-    check(kind in kinds and len(operands) <= 2 and (op != "right" or isinstance(operands[1], int)))
+    kind: Any = KINDS.get(torch.result_type(operands[0], operands[-1]))
+    check(kind in kinds and len(operands) <= 2 and (op != "rshift" or isinstance(operands[1], int)))
     kind = Scalar if op == "div" and kind in INTEGERS else kind
-    assert kind
-    own = "both" if op == "mul" and kind is Mask else op
-    parts = [rows.get(operand, kind) for operand in operands]
-    return rows.node(own, result or kind, *(parts[::-1] if swapped else parts))
+    own = "bitwise_and" if op == "mul" and kind is Mask else op
+    return rows.node(own, result or kind, *(rows.get(operand, kind) for operand in operands))
 
   return apply
 
 
-def _square(rows: Rows, x: Tensor, power: Operand = 2) -> Values:
-  check(not isinstance(power, Tensor) and power == 2)
-  return _multiply(rows, x, x)
-
-
 def _where(rows: Rows, mask: Tensor, a: Operand, b: Operand) -> Values:
-  return rows.pick(rows.get(mask, Mask), rows.get(a), rows.get(b))
+  return rows.node("pick", rows.kind, rows.get(mask, Mask), rows.get(a), rows.get(b))
 
 
 def _clamp(rows: Rows, x: Tensor, low: Operand | None = None, high: Operand | None = None) -> Values:
@@ -220,12 +200,9 @@ def _clamp(rows: Rows, x: Tensor, low: Operand | None = None, high: Operand | No
   return value
 
 
-def _nan_to_num(rows: Rows, x: Tensor, *new: Operand) -> Values:
-  check(rows.kind in FLOATS and len(new) == 3 and None not in new)
-  value = rows.get(x)
-  for limit, own in zip((np.inf, -np.inf), new[1:], strict=True):
-    value = rows.pick(rows.node("equal", Mask, value, rows.get(limit)), rows.get(own), value)
-  return rows.pick(rows.node("differ", Mask, value, value), rows.get(new[0]), value)
+def _nan_to_num(rows: Rows, *operands: Operand) -> Values:
+  check(rows.kind in FLOATS and len(operands) == 4 and None not in operands[1:])
+  return rows.node("finite", rows.kind, *map(rows.get, operands))
 
 
 def _cat(rows: Rows, parts: Sequence[Tensor], dim: int = 0) -> Values:
@@ -247,22 +224,17 @@ def _sum(rows: Rows, x: Tensor, dims: Sequence[int] = (), keepdim: bool = False)
   return np.expand_dims(result, dims[0]) if keepdim else result
 
 
-_multiply = _apply("mul", *NUMBERS, Mask)
 # By name, whether they write to their first argument or not. They give values, or None if they write nothing.
 OPERATIONS: dict[str, Callable[..., Values | None]] = {
-  **{name: _apply(name, *NUMBERS) for name in ("add", "sub", "div", "neg")},
-  "mul": _multiply,
-  "rsub": _apply("sub", *NUMBERS, swapped=True),
+  **{name: _apply(name, *NUMBERS) for name in ("add", "sub", "rsub", "div", "neg")},
+  "mul": _apply("mul", *NUMBERS, Mask),
   **{name: _apply(name, Scalar) for name in ("abs", "floor")},
-  **{name: _apply("more", *NUMBERS, result=Mask, swapped=name == "lt") for name in ("gt", "lt")},
-  **{name: _apply("least", *NUMBERS, result=Mask, swapped=name == "le") for name in ("ge", "le")},
-  **{name: _apply(op, *NUMBERS, Mask, result=Mask) for name, op in (("eq", "equal"), ("ne", "differ"))},
-  "bitwise_and": _apply("both", *INTEGERS, Mask),
-  "bitwise_or": _apply("either", *INTEGERS, Mask),
-  "bitwise_xor": _apply("one", *INTEGERS, Mask),
-  "bitwise_not": _apply("invert", *INTEGERS, Mask),
-  "rshift": _apply("right", *INTEGERS),
-  **dict.fromkeys(("pow", "square"), _square),
+  **{name: _apply(f"is_{name}", *NUMBERS, result=Mask) for name in ("gt", "ge", "lt", "le")},
+  **{name: _apply(f"is_{name}", *NUMBERS, Mask, result=Mask) for name in ("eq", "ne")},
+  **{f"bitwise_{name}": _apply(f"bitwise_{name}", *INTEGERS, Mask) for name in ("and", "or", "xor", "not")},
+  "rshift": _apply("rshift", *INTEGERS),
+  "pow": lambda rows, x, power: OPERATIONS["mul"](rows, x, x) if repr(power) == "2" else check(False),
+  "square": lambda rows, x: OPERATIONS["mul"](rows, x, x),
   "where": _where,
   "masked_fill": lambda rows, x, mask, value: _where(rows, mask, value, x),
   **dict.fromkeys(("clamp", "clamp_min", "maximum"), _clamp),

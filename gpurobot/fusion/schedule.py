@@ -27,21 +27,17 @@ LEAST = 3  # operations of a function; fewer take less time in torch
 Runs = list[tuple[list[Call], Rows | None]]  # calls in order: operations of rows with what they do, or others
 
 
-def fuse(taped: object, num_envs: int, builds: bool = True) -> None:
-  """Let a tape fuse operations on environments, if these are whole lane groups, and on one thread.
-
-  builds: whether this rank builds functions, of the ranks on a machine.
-  """
+def fuse(taped: object, num_envs: int) -> None:
+  """Let a tape fuse operations on environments, if these are whole lane groups, and on one thread."""
   if isinstance(taped, Tape) and num_envs % CPU_LANES == 0 and threads.enough(num_envs) == 1:
-    taped.fusion = Fusion(num_envs, builds)
+    taped.fusion = Fusion(num_envs)
 
 
 class Fusion:
   """Fusion of calls for a number of rows by a kernel in Warp's cache; a `calls.Fusion`."""
 
-  def __init__(self, rows: int, builds: bool = True) -> None:
-    """Fuse for so many rows; builds: whether this process builds kernels, or another one does."""
-    self.rows, self._builds = rows, builds
+  def __init__(self, rows: int) -> None:
+    self.rows = rows
     self._missing = ""  # the kernel that the last calls lacked
     self._pool, self._build = ThreadPoolExecutor(1), Future[None]()
 
@@ -53,10 +49,8 @@ class Fusion:
     numbers = dict[int, int]()
     runs = [] if _overlap(origin.values()) else _runs(self.rows, calls, origin, numbers)
     programs, static = _programs(runs, fresh - memory_of(given))
-    if not programs:
-      return None
     kernel = exact_kernel([*programs.values()])
-    if not self.ready(kernel):
+    if not programs or not self.ready(kernel):
       return None
     launcher = Launcher([kernel], torch.device("cpu"), self.rows // CPU_LANES, threads=1)
     memory, moving = [origin[own] for own in numbers], (fresh - static) | memory_of(given)
@@ -77,7 +71,7 @@ class Fusion:
       return True
     if self._build.done() and (error := self._build.exception()):
       raise RuntimeError(str(error)) from error
-    if again and self._builds:
+    if again:
       self._build = self._pool.submit(load_kernel, kernel, "cpu", 1)
     return False
 
@@ -100,12 +94,11 @@ def _programs(runs: Runs, fresh: set[int]) -> tuple[dict[int, Program], set[int]
 
   What `fresh` memory only one run uses is not written; later runs find the rest at the same place.
   """
-  last = {
-    own: i for i, (run, _) in enumerate(runs) for call in run if not is_view(call) for own in _used(call)
-  }
+  active = [[call for call in run if not is_view(call)] for run, _ in runs]
+  last = {own: i for i, run in enumerate(active) for call in run for own in call.inputs | call.written}
   programs, static = dict[int, Program](), set[int]()
   for i, (run, rows) in enumerate(runs):
-    if rows and sum(not is_view(call) for call in run) >= LEAST and rows.fits():
+    if rows and len(active[i]) >= LEAST and rows.fits():
       programs[i] = rows.traced({own for own in fresh if last.get(own) == i})
       static |= {own for call in run for own in memory_of(call.result) - call.inputs}
   return programs, static
@@ -126,10 +119,6 @@ def _function(
 
   vars(run)["kept"] = recording, [memory[i] for i in used if i not in moved]
   return Call(run, tuple(memory[i] for i in moved), {}, None)
-
-
-def _used(call: Call) -> set[int]:
-  return call.inputs | call.written
 
 
 def _overlap(tensors: Iterable[Tensor]) -> bool:

@@ -16,11 +16,11 @@ from physics.trace.parts import Part, find_parts
 from physics.trace.preamble import across, exact, preamble
 from physics.trace.statement import BLOCKS, Statement, Value, walk
 from physics.trace.trace import Array, Index, Mask, Program, Scalar, Word
-from physics.trace.value import Double, Half, Long
+from physics.trace.value import Double, Long
 from physics.trace.writer import INFIX, Writer, is_read, lane_lists
 
 BETWEEN = 500  # statements between two barriers: about 8 KB of machine code
-_CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int", Double: "D", Long: "L", Half: "H"}
+_CTYPE = {Scalar: "T", Mask: "M", Word: "W", Index: "int", Double: "D", Long: "L"}
 
 
 def native_source(program: Program, lanes: int, unroll: bool = True, in_step: bool = False) -> str:

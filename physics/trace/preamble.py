@@ -163,24 +163,21 @@ def preamble(lanes: int) -> str:
 # What numbers of all kinds need, at any addresses.
 _EXACT = """
 #define VECTOR_(scalar, V) typedef scalar V __attribute__((ext_vector_type({lanes})))
-VECTOR_(double, D); VECTOR_(long long, L); VECTOR_(unsigned, U); VECTOR_(unsigned short, H); VECTOR_(unsigned char, C);
+VECTOR_(double, D); VECTOR_(long long, L); VECTOR_(unsigned char, C);
 #define CONVERSION_(V) auto to_##V##_ = [](auto x) -> V {{ return __builtin_convertvector(x, V); }}
-CONVERSION_(D); CONVERSION_(L); CONVERSION_(M); CONVERSION_(C); CONVERSION_(U);
-auto to_T_ = [=](auto x) -> T {{
-  if constexpr (sizeof(x) == sizeof(H)) return __builtin_bit_cast(T, to_U_(x) << 16);
-  else return __builtin_convertvector(x, T); }};
-auto to_H_ = [=](T x) -> H {{  // to the nearest, of two the even one
-  U bits = __builtin_bit_cast(U, x);
-  U rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  return __builtin_convertvector(x != x ? U(0x7fc0) : rounded, H); }};
+CONVERSION_(T); CONVERSION_(D); CONVERSION_(L); CONVERSION_(M); CONVERSION_(C);
 #define OF_TWO_(name, result) auto name##_ = [=](auto a, auto b) {{ return result; }}
-OF_TWO_(more, to_M_(a > b)); OF_TWO_(least, to_M_(a >= b)); OF_TWO_(equal, to_M_(a == b)); OF_TWO_(differ, to_M_(a != b));
-OF_TWO_(both, a & b); OF_TWO_(either, a | b); OF_TWO_(one, a ^ b); OF_TWO_(right, a >> b);
-auto invert_ = [](auto x) {{ return ~x; }};
+OF_TWO_(is_gt, to_M_(a > b)); OF_TWO_(is_ge, to_M_(a >= b)); OF_TWO_(is_eq, to_M_(a == b));
+OF_TWO_(is_lt, to_M_(a < b)); OF_TWO_(is_le, to_M_(a <= b)); OF_TWO_(is_ne, to_M_(a != b));
+OF_TWO_(bitwise_and, a & b); OF_TWO_(bitwise_or, a | b); OF_TWO_(bitwise_xor, a ^ b); OF_TWO_(rshift, a >> b); OF_TWO_(rsub, b - a);
+auto bitwise_not_ = [](auto x) {{ return ~x; }};
 auto true_ = [=](auto x) -> M {{ return to_M_(x != 0); }};
 auto high_ = [=](L x) -> M {{ return to_M_(x >> 32); }};
 auto pick_ = [](M m, auto a, auto b) {{ return __builtin_convertvector(m, decltype(a == b)) ? a : b; }};
 OF_TWO_(above, pick_(to_M_((a > b) | (a != a)), a, b)); OF_TWO_(below, pick_(to_M_((a < b) | (a != a)), a, b));
+auto finite_ = [=](auto x, auto nan, auto high, auto low) {{
+  const auto inf = decltype(x)(__builtin_inf());
+  return pick_(to_M_(x != x), nan, pick_(to_M_(x == -inf), low, pick_(to_M_(x == inf), high, x))); }};
 #define NUMBER_(l) *(__typeof__(x[0])*)(((char**)memory.data)[number] + offset + ((long long)env * LANES + l) * stride)
 auto fetch_ = [&](int number, long long offset, long long stride, auto x) {{
   if (stride == sizeof(x) / LANES) __builtin_memcpy(&x, &NUMBER_(0), sizeof(x));

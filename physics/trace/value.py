@@ -100,12 +100,6 @@ class Double(Value):
   __slots__ = ()
 
 
-class Half(Value):
-  """A bfloat16 per lane."""
-
-  __slots__ = ()
-
-
 class Long(Value):
   """An int64 per lane."""
 

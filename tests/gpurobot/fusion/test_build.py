@@ -14,19 +14,19 @@ from tests.gpurobot.fusion.fused import ROWS
 FUSE, BUILD = 10, 20
 
 
-def make(monkeypatch, builds: bool = True) -> tuple[Tape, torch.Tensor]:
+def make(monkeypatch) -> tuple[Tape, torch.Tensor]:
   """Return a tape of a text that no earlier test has built, and what it changes."""
   source = exact.exact_source
   unique = f"// {time.time_ns()}\n"
   monkeypatch.setattr(exact, "exact_source", lambda *words: source(*words) + unique)
   monkeypatch.setattr(tape, "FUSE", FUSE)
   monkeypatch.setattr(tape, "BUILD", BUILD)
-  return again(torch.ones(ROWS, 3), builds)
+  return again(torch.ones(ROWS, 3))
 
 
-def again(x: torch.Tensor, builds: bool = True) -> tuple[Tape, torch.Tensor]:
+def again(x: torch.Tensor) -> tuple[Tape, torch.Tensor]:
   taped = Tape(lambda: x.mul_(0.5).neg_().add_(1))
-  taped.fusion = Fusion(ROWS, builds)
+  taped.fusion = Fusion(ROWS)
   return taped, x
 
 
@@ -41,19 +41,13 @@ def wait(taped: Tape) -> None:
 
 
 def test_a_thread_builds_while_operations_are_replayed(monkeypatch):
-  (taped, x), other = make(monkeypatch), again(torch.ones(ROWS, 3), builds=False)[0]
-  for _ in range(2 * BUILD):
-    other()
-  assert not other.fused
+  taped, x = make(monkeypatch)
   wait(taped)
   assert taped.fused
   expected = torch.ones(ROWS, 3)
   for _ in range(2 * BUILD):
     expected.mul_(0.5).neg_().add_(1)
   assert torch.equal(x, expected)
-  for _ in range(BUILD):  # of another rank
-    other()
-  assert other.fused
 
 
 def test_functions_that_an_earlier_run_has_built_come_soon(monkeypatch):

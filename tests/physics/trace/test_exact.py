@@ -38,7 +38,7 @@ def test_truth_is_a_byte_and_integers_have_64_bits():
   words, mask = np.arange(ENVS, dtype=np.int64) << 40, np.arange(ENVS) % 3 == 0
   program = Program()
   found, own = program.fetch(Mask, 1, 0, 1), program.fetch(Long, 0, 0, 8)
-  program.keep(0, 0, 8, program.op("pick", Long, found, program.op("invert", Long, own), own))
+  program.keep(0, 0, 8, program.op("pick", Long, found, program.op("bitwise_not", Long, own), own))
   program.keep(1, 0, 1, program.op("not", Mask, found))
   run(0, [program], words, mask)
   own = np.arange(ENVS, dtype=np.int64) << 40
