@@ -1,5 +1,7 @@
 """A thread builds functions, and a tape takes them when it has ended."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -9,6 +11,7 @@ from gpurobot.device import tape
 from gpurobot.device.tape import Tape
 from gpurobot.fusion.schedule import Fusion
 from physics.trace import exact
+from physics.trace.kernel import kernel_cache
 from tests.gpurobot.fusion.fused import ROWS
 
 FUSE, BUILD = 10, 20
@@ -83,3 +86,17 @@ def test_a_text_that_is_no_cpp_is_said(monkeypatch, recwarn):
   assert taped.source
   (warning,) = [str(own.message) for own in recwarn if own.category is UserWarning]
   assert "is not fused: CPU kernel build failed" in warning
+
+
+def test_a_process_that_ends_waits_for_its_build():
+  code = (
+    "from gpurobot.fusion.schedule import Fusion; from physics.trace.exact import exact_kernel\n"
+    "from physics.trace.trace import Program, Scalar\n"
+    "program, fusion = Program(), Fusion(16)\n"
+    f"program.keep(0, {time.time_ns()}, 4, program.fetch(Scalar, 0, 0, 4))\n"
+    "kernel = exact_kernel([program])\n"
+    "assert not fusion.ready(kernel) and not fusion.ready(kernel)\n"
+    "print(kernel.module.get_module_identifier(1))"
+  )
+  done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+  assert [file.suffix for file in (kernel_cache() / done.stdout.strip()).glob("*.o")]
