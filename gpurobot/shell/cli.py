@@ -195,7 +195,7 @@ def _resumed(given: Mapping[str, Any]) -> str | None:
 def _check_words(words: Sequence[str], before: TrainConfig, given: Mapping[str, Any]) -> None:
   """Print the help and exit if the words ask for it; raise ConfigError if one is no `key=value`."""
   if {*HELP} & {*words}:
-    chosen = assign(before, {key: given[key] for key in ("algorithm",) if key in given})
+    chosen = assign(before, {key: given[key] for key in ("task", "algorithm") if key in given})
     print(printable(help_text.of_training(chosen, ALL_HELP in words)))
     raise SystemExit(0)
   given_words([*words], leaves(before))

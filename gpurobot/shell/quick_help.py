@@ -29,9 +29,9 @@ def _of_task(words: Sequence[str], everything: bool) -> str | None:
   module = tasks.module_name(given.get("task", TrainConfig().task))
   if {*given} - {"task", "algorithm"} or module is None or module.startswith("tasks.dm"):
     return None
-  algorithm = {key: given[key] for key in ("algorithm",) if key in given}
+  chosen: dict[str, str] = {key: given[key] for key in ("task", "algorithm") if key in given}
   config = defaults(declared.read(module), given, given.get("algorithm"))
   try:
-    return help_text.of_training(assign(config, algorithm), everything)
+    return help_text.of_training(assign(config, chosen), everything)
   except ConfigError:
     return None

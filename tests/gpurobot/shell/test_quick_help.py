@@ -28,6 +28,7 @@ def test_it_is_what_the_program_prints(name, words, monkeypatch, capsys):
   with contextlib.suppress(SystemExit):  # train's help ends it
     __import__(PROGRAMS[name].module, fromlist=[name]).main(words)
   assert capsys.readouterr().out == f"{text}\n"
+  assert [word for word in words if not word.startswith("-") and word not in str(text)] == []
 
 
 @pytest.mark.parametrize(
