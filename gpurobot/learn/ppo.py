@@ -349,6 +349,7 @@ class PPO(Algorithm):
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Continue training with identical numbers; raise ValueError if the number of ranks differs."""
+    _ = state["value_moments"]  # which a policy may lack, but no training
     super().load_state_dict(state)
     if self.ppo.schedule is Schedule.constant and state.get("schedule") == Schedule.adaptive:
       self.optimizer.rate.fill_(self.ppo.lr * self.scale)

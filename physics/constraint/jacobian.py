@@ -8,7 +8,7 @@ contact has rows over the twelve of its two bodies, which each lane reads and ad
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from physics.algebra.block_matrix import SIDE, BlockMatrix
 from physics.algebra.spatial import Motion, Vector, dot
@@ -192,12 +192,12 @@ class FreeJacobian:
     self, to: HessianSum, entry: Entry, columns: Sequence[Sequence[Number]], lanes: Truth
   ) -> None:
     """Push J^T c for columns c [dim] of a contact; in other lanes they are zero or do not count."""
-    assert isinstance(to, BlockMatrix)
+    matrix = cast("BlockMatrix", to)  # of an assembled Hessian
     parts = []
     for side, _ in self._sides(entry):
       rows = zip(*self._read_rows(entry, side), strict=True)
       parts.append([[dot(column, row) for column in columns] for row in rows])
-    to.push_pair([body for _, body in self._sides(entry)], parts, lanes)
+    matrix.push_pair([body for _, body in self._sides(entry)], parts, lanes)
 
   def _sides(self, entry: Entry) -> Iterator[tuple[int, Number]]:
     """Yield both sides of a contact, each with its body; the first one's number is less."""

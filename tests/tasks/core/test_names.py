@@ -55,7 +55,7 @@ def test_an_edit_in_place_arrives_whether_or_not_joints_are_neighbours(joints):
 
 def test_columns_that_no_slice_has_are_refused():
   robot = Robot()
-  advice = "not evenly spaced upwards: ask for them in parts, and join what is read with torch.cat"
+  advice = "not evenly spaced upwards: ask for them in parts, and join the results with torch.cat"
   with pytest.raises(ValueError, match=rf"z, x are the columns \[6, 4\] of qpos, {advice}"):
     robot.qpos_of("z", "x")
   with pytest.raises(ValueError, match=rf"ball, z are the columns \[0, 1, 2, 5\] of qvel, {advice}"):
