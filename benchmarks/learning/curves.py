@@ -1,7 +1,7 @@
 """Learning curves over seeds, saved as docs/curves/<task>.csv and .png.
 
 `python -m benchmarks.learning.curves task [key=value ...]` trains the seeds of a task, one after another.
-Those of an `algorithm=...` other than PPO are saved in docs/curves/<algorithm>/, unless it is the case's own.
+Curves of another `algorithm=...` than PPO are saved in docs/curves/<algorithm>/, unless it is the case's own.
 `python -m benchmarks.learning.curves task runs=folder,...` uses existing runs. `keep=true` keeps the other
 seeds of the curve. `python -m benchmarks.table` then updates the tables.
 """

@@ -3,8 +3,8 @@
 A row is an index of the one dimension that all rows share, such as an environment. A tensor has the same
 numbers for every row, or numbers of the row: each is a cell, at a fixed place from the start of the row.
 
-Left out are operations whose bits depend on a library, such as square roots, exponentials and sines, sums of
-many numbers, and what hardly any task does in a step. Which bits a nan has is left open.
+torch keeps the operations with bits that depend on a library, such as square roots, exponentials and sines,
+sums of many numbers, and operations that are rare in a step. The bits of a nan are left open.
 """
 
 import re

@@ -148,9 +148,9 @@ class Collector:
     return self.statistics.report(world, counters, measures) | {"nonfinite_source": source}
 
   def start(self) -> dict[str, Any]:
-    """Return this rank's environments and random numbers from which a checkpoint goes on: the present ones.
+    """Return this rank's environments and random numbers, with which a resumed training starts.
 
-    After `mark` they are those of that moment, until the next one or until a state is loaded.
+    They are the present ones, or the ones of the last `mark` until a state is loaded.
     """
     if self._marked is not None:
       return self._marked
@@ -189,7 +189,7 @@ class Collector:
 
 
 class RolloutSource:
-  """What fills the rollouts that PPO learns from."""
+  """Source of the rollouts that PPO learns from."""
 
   rollout: Rollout  # to learn from
   collector: Collector  # steps the environments
@@ -216,7 +216,7 @@ class RolloutSource:
     return ""
 
   def state_dict(self) -> dict[str, Any]:
-    """Return what a checkpoint keeps besides the `Collector.start`."""
+    """Return further content for a checkpoint, beside `Collector.start`."""
     return {}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -115,8 +115,7 @@ class OverlappedRollouts(RolloutSource):
   def measure(self) -> dict[str, Tensor]:
     """Return the divergence of the policy that acted from the present one.
 
-    It is estimated from the samples of the former by the mean of ratio - 1 - log(ratio), whose terms are all
-    positive.
+    The estimate is the mean of ratio - 1 - log(ratio) over the samples; no term is negative.
     """
     count = self.rollout.samples["valid"].sum().clamp(min=1)
     return {"behaviour/kl": (self._ratio - 1 - self._ratio.log()).sum() / count}

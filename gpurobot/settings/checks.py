@@ -64,7 +64,7 @@ def check_overlap(config: TrainConfig) -> None:
 def without_effect(
   config: TrainConfig, given: Collection[str], of_files: Collection[str], changed: Collection[str]
 ) -> dict[str, str]:
-  """Return the keys without effect, with the reason, among `given` ones and those of files.
+  """Return the keys without effect, with the reason, among the `given` keys and the files' keys.
 
   A file may serve several algorithms. The `changed` keys differ from the defaults, or from a resumed run's.
   """
