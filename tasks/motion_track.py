@@ -5,6 +5,7 @@ bodies are compared with the robot's after the clip is moved to where the robot'
 its heading; the anchor itself is compared in the world. What the robot is made of is read from its file.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +21,7 @@ from tasks.motion.clip import root_joint
 from tasks.motion.library import Library, body_velocities
 from tasks.motion.read import write_clips
 from tasks.motion.start_frames import StartFrames
-from tasks.shared import quat, randomize, robot_file
+from tasks.shared import quat, randomize, robot_file, sensors
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 30_000_000}
 PPO: dict[str, object] = {
@@ -83,6 +84,10 @@ class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, base.C
     0.02, "largest shift of the anchor's centre of mass in training, along each axis", "m", low=0
   )
   joint_offset: float = option(0.01, "largest error of a joint's zero in training", "rad", low=0)
+  see_velocity: bool = option(
+    True, "whether the policy observes its velocity and its place in the world, which no sensor measures"
+  )
+  history_policy: int = option(1, "number of consecutive observations in the policy input", low=1)
   noise_anchor_place: float = option(0.02, "largest noise on the place of the motion's anchor", "m", low=0)
   noise_anchor_turn: float = option(0.02, "largest noise on its rotation matrix", low=0)
   noise_velocity: float = option(0.1, "largest noise on the anchor's velocity", "m/s", low=0)
@@ -150,8 +155,36 @@ class Task(base.Task):
     self.lost = self.buffer(dtype=torch.bool)  # whether the motion is lost
     self.joint_zero = self.buffer(len(robot.joints))  # errors of the joints' zeros in an episode [rad]
     self.last_action, self.change = self.buffer(self.num_actions), self.buffer(self.num_actions)
+    self.sensors = self._sensors(robot)
     if self.training:
       self._disturb()
+
+  def _sensors(self, robot: robot_file.LeggedRobot) -> dict[str, base.Sensor]:
+    """Return the robot's sensors, and what the program that runs the policy takes from the clip."""
+    config, trunk = self.config, self.model.body_names[self.root]
+    anchor = self.model.body_names[self.anchor]
+    frames = [1 + i * config.frame_spacing for i in range(config.next_frames)]
+    ahead = tuple(
+      f"{kind} of {joint}, {frame} ahead"
+      for frame in frames
+      for kind in ("angle", "speed")
+      for joint in robot.joints
+    )
+    numbers = tuple(f"row {row}, column {column}" for row in range(3) for column in range(2))
+    unseen = {
+      "anchor_place": base.Sensor(
+        sensors.AXES, "m", f"place of the motion's {anchor} in the axes of {anchor}"
+      ),
+      "velocity": sensors.velocity(trunk),
+    }
+    return {
+      **sensors.legged(trunk, robot.joints, self.action_names()),
+      "next": base.Sensor(ahead, "rad, 0.1 rad/s", "the clip's joints, angles less those at home"),
+      "anchor_turn": base.Sensor(
+        numbers, "", f"rotation matrix of the motion's {anchor} in the axes of {anchor}"
+      ),
+      **(unseen if config.see_velocity else {}),
+    }
 
   def _disturb(self) -> None:
     """Randomise the robots of a training once, and push them from time to time."""
@@ -252,35 +285,46 @@ class Task(base.Task):
     """Succeed if the motion was tracked to its end, or to the time limit."""
     return ~self.lost
 
-  def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return joints of the next frames, where the motion's anchor is, and what sensors measure.
+  def measure(self) -> dict[str, Tensor]:
+    """Return the motion's next joints, its anchor seen from the robot's, and what sensors measure."""
+    seen = self.everything()
+    return {name: value for name, value in seen.items() if name in self.sensors}
 
-    The critic also has the bodies in the anchor's frame, and what differs between robots.
-    """
+  def everything(self) -> dict[str, Tensor]:
+    """Return what `measure` does, and the place in the world and the velocity, measured or not."""
     row, (place, turn) = self.row(), self.places()
-    rotation = quat.to_matrix(turn[:, 0])
     away = self.library.take_first("xpos", row) - place[:, 0]
     turned = quat.multiply(quat.conjugate(turn[:, 0]), self.library.take_first("xquat", row))
     trunk = quat.to_matrix(self.sim.qpos[:, 3:7])
-    policy = {
+    return {
       "next": torch.cat(
         [self.next_joints(1 + i * self.config.frame_spacing) for i in range(self.config.next_frames)], 1
       ),
-      "anchor_place": quat.to_body(rotation, away),
+      "anchor_place": quat.to_body(quat.to_matrix(turn[:, 0]), away),
       "anchor_turn": quat.to_matrix(turned)[:, :, :2].flatten(1),
       "gravity": -trunk[:, 2],
       "velocity": quat.to_body(trunk, self.sim.qvel[:, :3]),
       "angular_velocity": self.sim.qvel[:, 3:6],
-      "angles": self.sim.qpos[:, self.angles] - self.home + self.joint_zero,
-      "speeds": 0.1 * self.sim.qvel[:, self.speeds],
+      "angles": self.sim.qpos[:, self.angles] + self.joint_zero,
+      "speeds": self.sim.qvel[:, self.speeds],
       "action": self.action,
     }
+
+  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what is measured, with joint angles as offsets from home and scaled joint speeds."""
+    return {**measured, "angles": measured["angles"] - self.home, "speeds": 0.1 * measured["speeds"]}
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Return what is measured; for the critic also the bodies in the anchor's frame and the robot's draws."""
+    critic, (place, turn) = self.policy_blocks(self.everything()), self.places()
+    rotation = quat.to_matrix(turn[:, 0]).unsqueeze(1)
     hidden = {
-      "bodies": quat.to_body(rotation.unsqueeze(1), (place - place[:, :1])[:, 1:]).flatten(1),
+      "bodies": quat.to_body(rotation, (place - place[:, :1])[:, 1:]).flatten(1),
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.anchor],
     }
-    return {"policy": policy, "critic": policy | hidden}
+    policy = {name: block for name, block in critic.items() if name in self.sensors}
+    return {"policy": policy, "critic": critic | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return mean errors: of joints [rad], of bodies beside the anchor [m] and of the anchor [m]."""

@@ -4,6 +4,7 @@ The robot is dropped with random joint angles and held stiff until it lies on th
 takes over. Start, actions and rewards follow MuJoCo Playground (`_src/locomotion/go1/getup.py`).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import pi
 
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from tasks import base, quadruped
 from tasks.base import option
-from tasks.shared import quat, randomize
+from tasks.shared import quat, randomize, sensors
 from tasks.shared.auto_randomize import AutomaticRandomization, ends
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
@@ -80,6 +81,7 @@ class Task(base.Task):
     self.low, self.high = ranges.unbind(1)  # [12] [rad]
     self.middle, self.half = (self.low + self.high) / 2, (self.high - self.low) / 2  # [12] [rad]
     self.trunk = self.body_of(quadruped.Task.trunk)
+    self.sensors = sensors.legged(quadruped.Task.trunk, joints, self.action_names())
     self.held = self.buffer(12)  # joint angles held until the policy takes over [rad]
     self.waits = self.buffer()  # time until the policy takes over [s]
     self.last_action = self.buffer(12)
@@ -150,18 +152,25 @@ class Task(base.Task):
     high = self.sim.qpos[:, 2] > config.success_height
     return high & (self.up() > config.success_up) & (qvel[:, :3].norm(dim=1) < config.success_speed)
 
-  def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Observations: a robot's measurements; for the critic also quantities it cannot measure."""
-    rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
-    policy = {
+  def measure(self) -> dict[str, Tensor]:
+    """Return what gyro, attitude estimate and encoders measure, and the last action."""
+    return {
       "angular_velocity": self.sim.qvel[:, 3:6],
-      "gravity": -rotation[:, 2],
-      "angles": self.bend(),
+      "gravity": -quat.to_matrix(self.sim.qpos[:, 3:7])[:, 2],
+      "angles": self.sim.qpos[:, self.angles],
       "speeds": self.sim.qvel[:, self.speeds],
       "action": self.action,
     }
+
+  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what is measured, with joint angles as offsets from home."""
+    return {**measured, "angles": measured["angles"] - self.stance}
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Return what the robot measures; for the critic also what it cannot measure."""
+    policy = self.policy_blocks(self.measure())
     hidden = {
-      "velocity": quat.to_body(rotation, self.sim.qvel[:, :3]),
+      "velocity": quat.to_body(quat.to_matrix(self.sim.qpos[:, 3:7]), self.sim.qvel[:, :3]),
       "height": self.sim.qpos[:, 2],
       "waits": self.waits,
       "friction": self.sim.geom_friction[:, 0, 0],

@@ -45,10 +45,8 @@ class Observations:
     given = _chosen(config, "stack_", self._frames) if self._frames else {}
     self.stacks = stacks = dict.fromkeys(self._frames, 1) | given
     self.images = {name: frame.stacked(stacks[name]) for name, frame in self._frames.items()}
-    seen = {
-      name: width for group in ("teacher", "policy") for name, width in self.widths.get(group, {}).items()
-    }
-    noise = _chosen(config, "noise_", seen)  # what the policy lost to its teacher has no noise there
+    seen = {name: width for named in self.widths.values() for name, width in named.items()}
+    noise = _chosen(config, "noise_", seen)  # a block that the policy does not see has none
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
     first = next(iter(blocks["policy"].values()))
     self._device = first.device

@@ -25,6 +25,8 @@ METHODS = (  # methods that a task may override
   "terminated",
   "success",
   "observe",
+  "measure",
+  "policy_blocks",
   "metrics",
   "symmetry",
 )

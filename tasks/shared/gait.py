@@ -52,6 +52,8 @@ class Task(locomotion.Task):
     self.weight = float(-self.model.gravity[2] * self.model.body_mass.sum())  # [N]
     self.offsets = self.constant(self.phases)
     super().setup()
+    cycle = f"of 2 pi t / {self.config.step_seconds:g} s, with the time t since the start"
+    self.sensors = {**self.sensors, "clock": base.Sensor(("sin", "cos"), "", cycle)}
 
   def clock(self) -> Tensor:
     """Return the time since the start of the episode in gait cycles [num_envs, 1]."""
@@ -76,11 +78,16 @@ class Task(locomotion.Task):
       "swing": ((self.lifted() - self.config.swing_height).square() * swings).sum(1),
     }
 
-  def observe(self) -> dict[str, dict[str, Tensor]]:
+  def measure(self) -> dict[str, Tensor]:
     """Add the gait clock."""
-    groups, angle = super().observe(), 2 * math.pi * self.clock()
-    clock = {"clock": torch.cat([angle.sin(), angle.cos()], 1)}
-    return {group: blocks | clock for group, blocks in groups.items()}
+    angle = 2 * math.pi * self.clock()
+    return super().measure() | {"clock": torch.cat([angle.sin(), angle.cos()], 1)}
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Return the groups, the critic's with the gait clock at the end."""
+    groups = super().observe()
+    groups["critic"]["clock"] = groups["critic"].pop("clock")
+    return groups
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs, with the gait clock shifted by half a cycle."""

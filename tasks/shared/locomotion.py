@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import actuator, quat, randomize
+from tasks.shared import actuator, quat, randomize, sensors
 from tasks.shared.command import VelocityCommands
 from tasks.shared.quat import AXIAL, POLAR
 
@@ -83,6 +83,10 @@ class Config(base.Config):
     0.2, "swing time above which a step is rewarded; shorter steps are penalised", "s", low=0
   )
   fall_tilt: float = option(0.5, "cosine of the trunk tilt below which the robot has fallen", low=-1, high=1)
+  see_velocity: bool = option(
+    True, "whether the policy observes the trunk's velocity, which no legged robot measures; the critic does"
+  )
+  history_policy: int = option(1, "number of consecutive observations in the policy input", low=1)
   noise_velocity: float = option(0.1, "largest noise on the trunk velocity", "m/s", low=0)
   noise_angular_velocity: float = option(0.2, "largest noise on the trunk angular velocity", "rad/s", low=0)
   noise_gravity: float = option(0.05, "largest noise on the gravity direction", low=0)
@@ -159,6 +163,13 @@ class Task(base.Task):
       self.past = self.buffer(2, self.network.memory, self.num_actions)  # input history of the network
     highest = (config.command_forward, config.command_sideways, config.command_turn)
     self.commands = VelocityCommands(self, self.command, highest, config.command_standing)
+    asked = tuple(self.commands.ranges)
+    self.sensors = sensors.legged(self.trunk, self.joints, self.action_names()) | {
+      "command": base.Sensor(
+        asked, "m/s, m/s, rad/s", "commanded velocity ahead and to the left, and yaw rate"
+      ),
+      **({"velocity": sensors.velocity(self.trunk)} if self.config.see_velocity else {}),
+    }
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
       self.every(config.push_seconds / 2, config.push_seconds, self.push)
@@ -265,18 +276,25 @@ class Task(base.Task):
     tilted = quat.upright(self.sim.qpos[:, 3:7]) < self.config.fall_tilt
     return (self.force(self.chest).amax(1) > TOUCHING) | tilted
 
-  def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Observations: a robot's measurements and command; for the critic also quantities it cannot measure."""
+  def measure(self) -> dict[str, Tensor]:
+    """Return what gyro, attitude estimate and encoders measure, the command and the last action."""
     velocity, gravity = self.motion()
-    policy = {
-      "velocity": velocity,
+    return ({"velocity": velocity} if self.config.see_velocity else {}) | {
       "angular_velocity": self.sim.qvel[:, 3:6],
       "gravity": gravity,
       "command": self.command,
-      "angles": self.bend(),
+      "angles": self.sim.qpos[:, self.angles],
       "speeds": self.sim.qvel[:, self.speeds],
       "action": self.action,
     }
+
+  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what is measured, with joint angles as offsets from home."""
+    return {**measured, "angles": measured["angles"] - self.stance}
+
+  def observe(self) -> dict[str, dict[str, Tensor]]:
+    """Return what the robot measures; for the critic also what it cannot measure."""
+    policy = self.policy_blocks(self.measure())
     hidden = {
       "feet": self.sim.sensordata[:, self.touch],
       "air_time": self.air_time,
@@ -284,7 +302,8 @@ class Task(base.Task):
       "mass": self.sim.body_mass[:, self.chest],
       "delay": self.delay,
     }
-    return {"policy": policy, "critic": policy | hidden}
+    true = {} if self.config.see_velocity else {"velocity": self.motion()[0]}
+    return {"policy": policy, "critic": true | policy | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command."""
@@ -292,7 +311,8 @@ class Task(base.Task):
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs."""
-    signs = {"velocity": POLAR, "angular_velocity": AXIAL, "gravity": POLAR, "command": [1, -1, -1]}
+    seen = {"velocity": POLAR} if self.config.see_velocity else {}
+    signs = {**seen, "angular_velocity": AXIAL, "gravity": POLAR, "command": [1, -1, -1]}
     return signs | dict.fromkeys(("angles", "speeds", "action"), self.mirrored)
 
   # ---- measurements ----
