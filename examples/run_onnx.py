@@ -1,11 +1,13 @@
-"""Use of an exported quadruped policy in plain MuJoCo, without gpurobot.
+"""Use of an exported walking policy in plain MuJoCo, without gpurobot.
 
-`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. For another task, replace
-`observe`.
+`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. It runs every policy that
+needs no other sensors than `measure` returns: the quadruped's, the biped's, those of `walk`.
 """
 
 import json
+import math
 from argparse import ArgumentParser
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -14,14 +16,39 @@ import onnxruntime
 COMMAND = np.array([0.6, 0.0, 0.3])  # forward, to the left [m/s], turning to the left [rad/s]
 
 
-def observe(data: mujoco.MjData, home: np.ndarray, action: np.ndarray) -> np.ndarray:
-  """Return the observation [48], with the blocks that policy.json lists."""
-  trunk, qpos, qvel = data.body("trunk").xmat.reshape(3, 3), data.qpos, data.qvel
-  return np.concatenate([qvel[:3] @ trunk, qvel[3:6], -trunk[2], COMMAND, qpos[7:] - home, qvel[6:], action])
+def measure(data: mujoco.MjData, facts: dict[str, Any], action: np.ndarray) -> dict[str, np.ndarray]:
+  """Return the numbers of the sensors that policy.json lists, by name and column."""
+  axes, joints = data.body(data.model.jnt_bodyid[0]).xmat.reshape(3, 3), {}
+  cycle = 2 * math.pi * data.time / facts["settings"].get("step_seconds", 1.0)
+  for sensor in facts["sensors"]:
+    if sensor["name"] in {"angles", "speeds"}:
+      joints[sensor["name"]] = [data.joint(name) for name in sensor["columns"]]
+  return {
+    "velocity": data.qvel[:3] @ axes,
+    "angular_velocity": data.qvel[3:6],
+    "gravity": -axes[2],
+    "command": COMMAND,
+    "angles": np.array([joint.qpos[0] for joint in joints["angles"]]),
+    "speeds": np.array([joint.qvel[0] for joint in joints["speeds"]]),
+    "action": action,
+    "clock": np.array([math.sin(cycle), math.cos(cycle)]),
+  }
 
 
-def walk(policy_file: str, robot_file: str, seconds: float) -> np.ndarray:
-  """Return the observations of a walk [steps, 48]."""
+def observe(measured: dict[str, np.ndarray], facts: dict[str, Any]) -> np.ndarray:
+  """Return an observation, as policy.json describes its columns."""
+  places = {sensor["name"]: sensor["columns"].index for sensor in facts["sensors"]}
+  return np.array(
+    [
+      column["scale"]
+      * (measured[column["sensor"]][places[column["sensor"]](column["column"])] - column["offset"])
+      for column in facts["observation"]["columns"]
+    ]
+  )
+
+
+def walk(policy_file: str, robot_file: str, seconds: float) -> tuple[np.ndarray, np.ndarray]:
+  """Return observations [steps, width] and velocities [steps, 3] (ahead, left, yaw rate) of a walk."""
   policy = onnxruntime.InferenceSession(policy_file)
   facts = json.loads(policy.get_modelmeta().custom_metadata_map["gpurobot"])
   model = mujoco.MjModel.from_xml_path(robot_file)
@@ -30,20 +57,25 @@ def walk(policy_file: str, robot_file: str, seconds: float) -> np.ndarray:
     raise SystemExit(f"{robot_file} has the joints {joints}, not those of the policy")
   data = mujoco.MjData(model)
   mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
-  home, action, seen = data.qpos[7:].copy(), np.zeros(model.nu), []
+  action, seen, moved = np.zeros(len(facts["actions"]["names"])), [], []
+  past: list[np.ndarray] = []  # the latest observations, the oldest first
   while data.time < seconds:
     mujoco.mj_kinematics(model, data)  # updates the axes of the trunk
-    seen.append(observe(data, home, action))
-    inputs = {"obs": seen[-1][None].astype(np.float32)}
+    measured = measure(data, facts, action)
+    seen.append(observe(measured, facts))
+    moved.append([*measured["velocity"][:2], measured["angular_velocity"][2]])
+    length = facts["observation"]["history, the oldest first"]
+    past = [*(past or seen * length), seen[-1]][-length:]
+    inputs = {"obs": np.concatenate(past)[None].astype(np.float32)}
     action, data.ctrl[:] = (values[0] for values in policy.run(["action", "ctrl"], inputs))
     mujoco.mj_step(model, data, facts["settings"]["substeps"])
-  return np.array(seen)
+  return np.array(seen), np.array(moved)
 
 
 if __name__ == "__main__":
-  parser = ArgumentParser(description="Let an exported quadruped policy walk in plain MuJoCo.")
+  parser = ArgumentParser(description="Let an exported walking policy walk in plain MuJoCo.")
   parser.add_argument("policy", help="policy.onnx that gpurobot export has written")
-  parser.add_argument("robot", help="assets/quadruped/robot.xml")
+  parser.add_argument("robot", help="the robot's file, such as assets/quadruped/robot.xml")
   given = parser.parse_args()
-  velocity = walk(given.policy, given.robot, seconds=10.0)[50:, [0, 1, 5]].mean(0)  # after the first second
+  velocity = walk(given.policy, given.robot, seconds=10.0)[1][50:].mean(0)  # after the first second
   print("command", COMMAND, "mean velocity", velocity.round(2), "[m/s, m/s, rad/s]")

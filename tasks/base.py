@@ -23,24 +23,15 @@ from tasks.core.observation import Observations, Reflection
 from tasks.core.option import Config, option
 from tasks.core.random_source import RandomSource
 from tasks.core.reward_weights import weigh, weighted
-from tasks.core.sensing import Sensing
-from tasks.core.sensor import Sensor, check_sensors
+from tasks.core.sensing import Sensing, Sensor
 from tasks.core.shapes import like
 from tasks.core.state_history import StateHistory
 from tasks.core.substep_runner import SubstepRunner
 
 # for task files
 __all__ = [
-  "ASSETS",
-  "Commands",
-  "Config",
-  "Defects",
-  "RandomSource",
-  "Reflection",
-  "Sensor",
-  "Task",
-  "option",
-]
+  "ASSETS", "Commands", "Config", "Defects", "RandomSource", "Reflection", "Sensor", "Task", "option",
+]  # fmt: skip
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
 # A transition counts as diverged if its magnitudes sum to more than this, or if it has nan or inf. A robot of
@@ -66,7 +57,6 @@ class Task(Sensing):
   image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})  # of images that are not uint8
   style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
   commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
-  sensors: Mapping[str, Sensor] = MappingProxyType({})  # what `measure` returns, by name; `setup` sets it
 
   def __init_subclass__(cls) -> None:
     """Raise TaskError if the base cannot call the methods of a task."""
@@ -171,14 +161,6 @@ class Task(Sensing):
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return blocks [num_envs, ...] by name for each group of validation.GROUPS; change no tensor."""
     raise NotImplementedError
-
-  def measure(self) -> dict[str, Tensor]:
-    """Return all that the policy's robot measures, is commanded or remembers [num_envs, n], by `sensors`."""
-    return {}
-
-  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the policy's blocks [n, ...] for what n robots `measured` [n, ...]: a function of it alone."""
-    return dict(measured)
 
   def metrics(self) -> dict[str, Tensor]:
     """Return further quantities [num_envs] to log, by name."""
@@ -327,10 +309,9 @@ class Task(Sensing):
     self._targets = {name: getattr(self.sim, name) for name in names} | self._buffers  # of candidates
     self.reward_weights = weigh(self.config, self.reward(), self.episode_steps)
     validation.check_blocks(blocks := self.observe(), self.episode_steps)
-    check_sensors(self.sensors, self.measure())
-    noisy, ranges = self.training, self.image_ranges
-    self.observations = seen = Observations(blocks, self.config, noisy=noisy, ranges=ranges)
-    self.obs_dims, self.obs_names, self.images = seen.dims, seen.names, seen.images
+    self.check_sensors()
+    seen = Observations(blocks, self.config, self.hidden, self.image_ranges, noisy=self.training)
+    self.observations, self.obs_dims, self.obs_names, self.images = seen, seen.dims, seen.names, seen.images
     self.stacks = seen.stacks  # number of frames in each image
     validation.check_style(self.style_reference, blocks)
     validation.check_symmetry(symmetry := self.symmetry(), self.choices, self.images)

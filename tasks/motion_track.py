@@ -155,14 +155,14 @@ class Task(base.Task):
     self.lost = self.buffer(dtype=torch.bool)  # whether the motion is lost
     self.joint_zero = self.buffer(len(robot.joints))  # errors of the joints' zeros in an episode [rad]
     self.last_action, self.change = self.buffer(self.num_actions), self.buffer(self.num_actions)
+    self.hidden = () if config.see_velocity else ("anchor_place", "velocity")
     self.sensors = self._sensors(robot)
     if self.training:
       self._disturb()
 
   def _sensors(self, robot: robot_file.LeggedRobot) -> dict[str, base.Sensor]:
     """Return the robot's sensors, and what the program that runs the policy takes from the clip."""
-    config, trunk = self.config, self.model.body_names[self.root]
-    anchor = self.model.body_names[self.anchor]
+    config, anchor = self.config, self.model.body_names[self.anchor]
     frames = [1 + i * config.frame_spacing for i in range(config.next_frames)]
     ahead = tuple(
       f"{kind} of {joint}, {frame} ahead"
@@ -175,10 +175,10 @@ class Task(base.Task):
       "anchor_place": base.Sensor(
         sensors.AXES, "m", f"place of the motion's {anchor} in the axes of {anchor}"
       ),
-      "velocity": sensors.velocity(trunk),
+      "velocity": sensors.velocity(self.model),
     }
     return {
-      **sensors.legged(trunk, robot.joints, self.action_names()),
+      **sensors.legged(self.model, robot.joints, self.action_names()),
       "next": base.Sensor(ahead, "rad, 0.1 rad/s", "the clip's joints, angles less those at home"),
       "anchor_turn": base.Sensor(
         numbers, "", f"rotation matrix of the motion's {anchor} in the axes of {anchor}"

@@ -1,5 +1,6 @@
 """Manifest of an exported policy, policy.json: inputs and outputs, the robot's parts, rates, units."""
 
+import dataclasses
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -16,11 +17,13 @@ from physics import Model
 from tasks.base import Task
 
 ROOT = Path(__file__).resolve().parents[2]
+EXACT = 1e-6  # largest error that counts as rounding, of an observation's column
 JOINTS = ("free", "ball", "slide", "hinge")  # by MuJoCo's mjtJoint
 CONVENTIONS = {
   "units": "SI: m, rad, s, kg, N, N m; observation blocks that the task scales are in the scaled unit",
   "quaternions": "w, x, y, z; from the body's axes to the world's",
   "velocity of a free joint": "linear in the world's axes, then angular in the body's",
+  "columns": "of the observation: scale * (number - offset), with the number of the sensor's column",
   "shapes": "[n, width] float32, a row for each of n robots; images are [n, height, width, channels]",
 }
 
@@ -99,7 +102,9 @@ def _yours(env: VecEnv, deployed: Deployed) -> list[str]:
   """List the duties of the program that runs the policy."""
   parts = ["the observation and the effect of an action, as the task defines them"]
   if isinstance(env, Task):
-    parts = [f"the observation as in {_place(env.observe)}, without the noise and delays of training"]
+    parts = ["the observation: its columns from the numbers of the sensors"]
+    if _columns(env) is None:
+      parts = [f"the observation as in {_place(env.observe)}, without the noise and delays of training"]
     if deployed.controls is None:
       places = f"{_place(env.control)} and {_place(env.simulate)}"
       parts.append(f"controls from actions (they depend on more than the action), see {places}")
@@ -132,9 +137,11 @@ def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
         {"name": name, "start": columns.index(name), "width": columns.count(name)}
         for name in dict.fromkeys(columns)
       ],
+      **({} if (found := _columns(env)) is None else {"columns": found}),
       "history, the oldest first": env.observations.lengths["policy"],
       **({"frames of an image, the oldest first": env.observations.stacks} if env.images else {}),
     },
+    "sensors": [{"name": name, **dataclasses.asdict(sensor)} for name, sensor in env.sensors.items()],
     "commands": [
       {"name": name, "range": [low, high], "unit": unit}
       for name, (low, high, unit) in (env.commands.ranges if env.commands else {}).items()
@@ -149,6 +156,32 @@ def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
       for index, name in enumerate(model.key_names)
     },
   }
+
+
+def _columns(env: Task) -> list[dict[str, Any]] | None:
+  """Return block, sensor, sensor's column, scale and offset of each column of an observation.
+
+  They are read off `policy_blocks`: one number of a sensor after the other is 1, the others 0. None if the
+  task declares no sensors, or if a column is not an affine map of one number.
+  """
+  sources = [(name, column) for name, sensor in env.sensors.items() for column in sensor.columns]
+  if not sources:
+    return None
+  ones = torch.eye(len(sources), dtype=torch.float64, device=env.device)
+  probes = torch.cat([0 * ones[:1], ones, torch.full_like(ones[:1], 2.0)])
+  widths = [len(sensor.columns) for sensor in env.sensors.values()]
+  blocks = env.policy_blocks(dict(zip(env.sensors, probes.split(widths, 1), strict=True)))
+  found = []
+  for name, column in ((name, column) for name, block in blocks.items() for column in block.T.tolist()):
+    start, *moved, end = column
+    used = [index for index, value in enumerate(moved) if abs(value - start) > EXACT]
+    scale = sum(moved[index] - start for index in used)
+    if len(used) != 1 or abs(start + 2 * scale - end) > EXACT:
+      return None
+    (sensor, own), offset = sources[used[0]], -start / scale
+    affine = {"scale": round(scale, 7), "offset": round(offset, 7) + 0.0}  # no -0.0
+    found.append({"block": name, "sensor": sensor, "column": own, **affine})
+  return found
 
 
 def _controls(model: Model) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Observation groups made of named blocks, with noise, delays, history and mirror images; camera images."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -33,11 +33,18 @@ class Observations:
   """
 
   def __init__(
-    self, blocks: Blocks, config: Any, *, noisy: bool, ranges: Mapping[str, Range] | None = None
+    self,
+    blocks: Blocks,
+    config: Any,
+    hidden: Collection[str] = (),
+    ranges: Mapping[str, Range] | None = None,
+    *,
+    noisy: bool,
   ) -> None:
     """Take names and shapes from blocks [num_envs, ...]; raise ValueError at a misnamed field.
 
-    ranges: smallest and largest number of each image that is not uint8.
+    hidden: blocks that a setting takes from the policy, with noise that has no effect. ranges: smallest and
+    largest number of each image that is not uint8.
     """
     self._ranges = ranges or {}
     self._frames = find_images(blocks, self._ranges)
@@ -45,13 +52,11 @@ class Observations:
     given = _chosen(config, "stack_", self._frames) if self._frames else {}
     self.stacks = stacks = dict.fromkeys(self._frames, 1) | given
     self.images = {name: frame.stacked(stacks[name]) for name, frame in self._frames.items()}
-    seen = {name: width for named in self.widths.values() for name, width in named.items()}
-    noise = _chosen(config, "noise_", seen)  # a block that the policy does not see has none
     self.lengths = dict.fromkeys(blocks, 1) | _chosen(config, "history_", self.widths)
     first = next(iter(blocks["policy"].values()))
     self._device = first.device
     self._like = torch.zeros(len(first), device=first.device)  # what blocks have in common
-    amplitudes = [noise.get(name, 0.0) for name, width in self.widths["policy"].items() for _ in range(width)]
+    amplitudes = self._amplitudes(config, hidden)
     self._amplitude = torch.tensor(amplitudes, device=self._device) if noisy and any(amplitudes) else None
     self._error: Tensor | None = None  # of the group `policy` in the present step
     num_envs, widths = len(first), {group: sum(named.values()) for group, named in self.widths.items()}
@@ -137,6 +142,14 @@ class Observations:
       "policy": self._tensors(_side_by_side([frame] * self.lengths["policy"])),
       "action": self._tensors(_reflection("action", symmetry["action"], num_actions)),
     }
+
+  def _amplitudes(self, config: Any, hidden: Collection[str]) -> list[float]:
+    """Return the largest noise on each column of the policy; what it lost to its teacher has none."""
+    own = {
+      name: width for group in ("teacher", "policy") for name, width in self.widths.get(group, {}).items()
+    }
+    noise = _chosen(config, "noise_", own | dict.fromkeys(hidden, 0))
+    return [noise.get(name, 0.0) for name, width in self.widths["policy"].items() for _ in range(width)]
 
   def _join(self, blocks: Blocks) -> dict[str, Tensor]:
     """Return each group as one tensor [num_envs, width], its blocks with noise, and the images.

@@ -1,8 +1,9 @@
-"""Rays and cameras of a task."""
+"""Sensors of a task: what a policy measures, rays and cameras."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor
@@ -11,6 +12,7 @@ import physics
 from tasks.core.camera import Defects, TaskCamera
 from tasks.core.names import Names
 from tasks.core.random_source import RandomSource
+from tasks.core.sensor import Sensor, in_order
 
 
 class Sensing(Names):
@@ -20,12 +22,26 @@ class Sensing(Names):
   random: RandomSource
   training: bool
   cameras: list[TaskCamera]
+  hidden: tuple[str, ...] = ()  # blocks that a setting takes from the policy; `setup` sets it
+  sensors: Mapping[str, Sensor] = MappingProxyType({})  # what `measure` returns, by name; `setup` sets it
   action_names: Callable[[], Sequence[str]]
 
   @property
   def identity(self) -> dict[str, Any]:
     """Names of actions, joints and controls, and digests of the model: what a policy of the task rests on."""
     return {"action": list(self.action_names()), **physics.identity(self.model)}
+
+  def measure(self) -> dict[str, Tensor]:
+    """Return all that the policy's robot measures, is commanded or remembers [num_envs, n], by `sensors`."""
+    return {}
+
+  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the policy's blocks [n, ...] for what n robots `measured` [n, ...]: a function of it alone."""
+    return dict(measured)
+
+  def check_sensors(self) -> None:
+    """Put the sensors into the order of `measure()`; raise TaskError unless they have its columns."""
+    self.sensors = in_order(self.sensors, self.measure())
 
   def teacher_index(self, count: int) -> Tensor | None:  # noqa: ARG002 (a task may need it)
     """Return which of `count` teachers teaches each environment [num_envs] int64; None: equal shares."""

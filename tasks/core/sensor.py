@@ -17,8 +17,11 @@ class Sensor:
   meaning: str  # with frame and origin, for the program that runs the policy
 
 
-def check_sensors(sensors: Mapping[str, Sensor], measured: Mapping[str, Tensor]) -> None:
-  """Raise TaskError unless `measure()` returns as many columns [num_envs, n] as each sensor has names."""
+def in_order(sensors: Mapping[str, Sensor], measured: Mapping[str, Tensor]) -> dict[str, Sensor]:
+  """Return the sensors in the order of `measure()`.
+
+  Raises TaskError unless it returns as many columns [num_envs, n] as each sensor has names.
+  """
   found = {name: tuple(value.shape[1:]) for name, value in measured.items()}
   wanted = {name: (len(sensor.columns),) for name, sensor in sensors.items()}
   for name in dict.fromkeys((*wanted, *found)):
@@ -27,6 +30,7 @@ def check_sensors(sensors: Mapping[str, Sensor], measured: Mapping[str, Tensor])
         f"sensor '{name}': measure() returns {_columns(found.get(name))}, self.sensors has "
         f"{_columns(wanted.get(name))}: write both alike"
       )
+  return {name: sensors[name] for name in measured}
 
 
 def _columns(shape: tuple[int, ...] | None) -> str:

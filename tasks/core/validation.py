@@ -70,7 +70,7 @@ def _takes(written: Any, method: Any, other: Any) -> bool:
 
 def _header(base: type, name: str) -> str:
   """Return the header line of a method of the base."""
-  method = vars(base)[name]
+  method = inspect.getattr_static(base, name)
   function = inspect.unwrap(getattr(method, "__func__", method))
   arguments = ", ".join(inspect.signature(function).parameters)
   return f"{'@classmethod ' if isinstance(method, classmethod) else ''}def {name}({arguments})"

@@ -163,12 +163,13 @@ class Task(base.Task):
       self.past = self.buffer(2, self.network.memory, self.num_actions)  # input history of the network
     highest = (config.command_forward, config.command_sideways, config.command_turn)
     self.commands = VelocityCommands(self, self.command, highest, config.command_standing)
+    self.hidden = () if config.see_velocity else ("velocity",)
     asked = tuple(self.commands.ranges)
-    self.sensors = sensors.legged(self.trunk, self.joints, self.action_names()) | {
+    self.sensors = sensors.legged(self.model, self.joints, self.action_names()) | {
       "command": base.Sensor(
         asked, "m/s, m/s, rad/s", "commanded velocity ahead and to the left, and yaw rate"
       ),
-      **({"velocity": sensors.velocity(self.trunk)} if self.config.see_velocity else {}),
+      **({"velocity": sensors.velocity(self.model)} if config.see_velocity else {}),
     }
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:

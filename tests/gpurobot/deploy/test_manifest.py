@@ -42,9 +42,21 @@ def test_a_walking_robot_is_described():
   assert found["control"]["gain"][1][:3] == [0, 0.5, 0]
   assert found["key_frames"]["home"]["qpos"][7:10] == [0, 0.9, -1.8]
   assert found["settings"]["action_scale"] == 0.5
-  assert found["yours"] == [
-    "the observation as in tasks/shared/locomotion.py: Task.observe, without the noise and delays of training"
-  ]
+  assert found["yours"] == ["the observation: its columns from the numbers of the sensors"]
+  gyro = next(sensor for sensor in found["sensors"] if sensor["name"] == "angular_velocity")
+  assert (gyro["columns"], gyro["unit"]) == (["x", "y", "z"], "rad/s")
+  assert found["observation"]["columns"][13] == {
+    "block": "angles", "sensor": "angles", "column": "FR_thigh", "scale": 1.0, "offset": 0.9,
+  }  # fmt: skip
+
+
+def test_columns_that_are_no_affine_map_of_one_number_are_left_to_the_caller(monkeypatch):
+  whole = tasks.load("quadruped").Task
+  for name, column in (("gravity", lambda x: x.square()), ("command", lambda x: x.roll(1, 1) + x)):
+    monkeypatch.setattr(whole, "policy_blocks", lambda _, x, n=name, f=column: {**x, n: f(x[n])})
+    found = facts("quadruped")
+    assert "columns" not in found["observation"]
+    assert "quadruped" in found["yours"][0] or "observe" in found["yours"][0]
 
 
 def test_what_can_be_commanded_is_told_with_its_range():
