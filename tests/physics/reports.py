@@ -1,4 +1,4 @@
-"""Reports of the engine about states, in float64 without compilation, beside those of MuJoCo."""
+"""The engine in float64 without compilation beside MuJoCo: what it reports of states, where it moves."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,8 @@ import numpy as np
 
 from physics.engines.mujoco_engine import read_field
 from physics.model.model import Floats, Model
-from physics.parity import NumpySimulation
+from physics.parity import NumpySimulation, random_states
+from physics.parity.compare import DOUBLE, Finding, Trial, outputs
 from physics.parity.reference import converging
 from physics.parity.states import States
 
@@ -35,6 +36,16 @@ def reports(model: Model, states: States, names: Iterable[str]) -> dict[str, tup
     for name, values in expected.items():
       values.append(np.array(read_field(mj, data, name)))
   return {name: (getattr(simulation, name).numpy(), np.array(values)) for name, values in expected.items()}
+
+
+def assert_holds(findings: Iterable[Finding]) -> None:
+  assert [str(finding) for finding in findings if not finding.holds] == []
+
+
+def assert_agrees(model: Model, count: int = 8) -> None:
+  """Assert that contacts, stages and a time step are MuJoCo's in random states."""
+  trial, simulation = Trial(model, random_states(model, count)), NumpySimulation(model, count, outputs(model))
+  assert_holds(trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE))
 
 
 def assert_equal(found: Floats, expected: Floats, label: str) -> None:

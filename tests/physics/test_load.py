@@ -10,10 +10,9 @@ import pytest
 
 from physics.load import load_model
 from physics.model.model import ACTIVATIONS, Model
-from physics.parity import NumpySimulation, random_states
-from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.support import UnsupportedModel
 from tests.physics.arm import TENDON, arm
+from tests.physics.reports import assert_agrees
 
 MJCF = """<mujoco><worldbody>
   <body name="arm" pos="0 0 1"><joint name="hinge" axis="0 1 0" damping="0.1"/><geom size="0.1"/></body>
@@ -80,9 +79,7 @@ def test_urdf_is_what_mujocos_compiler_makes_of_it(tmp_path, as_file):
   assert model.body_mass.tolist()[-2:] == [2.0, 0.5]
   np.testing.assert_array_equal(model.jnt_range, [[-0.5, 0.5], [-0.1, 0.3]])
   assert (model.dof_damping[0], model.dof_frictionloss[0]) == (0.2, 0.1)
-  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
-  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
-  assert [str(finding) for finding in findings if not finding.holds] == []
+  assert_agrees(model)
 
 
 def test_a_spec_can_be_edited_before_and_after():
@@ -279,8 +276,7 @@ def test_frames_that_coincide_but_for_rounding_are_one_as_in_mujoco():
   assert not model.geom_pos[0].any()
   assert not model.site_pos[0].any()
   assert model.geom_pos[1].tolist() == [0.1, 0.0, 0.0]
-  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
-  assert [str(finding) for finding in trial.stages(simulation, DOUBLE) if not finding.holds] == []
+  assert_agrees(model)
 
 
 def test_hulls_that_take_minutes_are_named(monkeypatch):

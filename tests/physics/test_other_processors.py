@@ -15,7 +15,7 @@ from physics.simulation import Simulation
 from physics.trace import kernel
 from tests.lacking import lacking
 from tests.physics.conftest import NUM_STATES, load
-from tests.physics.test_parity import assert_holds
+from tests.physics.reports import assert_holds
 
 pytestmark = pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="builds for x86")
 

@@ -7,6 +7,7 @@ import pytest
 from physics.parity.compare import DOUBLE, SINGLE
 from physics.parity.open_loop import rollout
 from tests.instances import grouped
+from tests.physics.reports import assert_holds
 
 # A kernel computes what the traced program says: these together use every part of the engine.
 COMPOSITE = (
@@ -39,10 +40,6 @@ QUICK = {"actuators", "assets/hand", "condim", "drives", "equalities", "muscles"
 # In one of its states the axes of two capsules pass at 0.1 mm: what rounding leaves of their normal is worth
 # thirty units of the position, where three do elsewhere.
 ROUGHER = {"gymnasium/humanoid": 30.0}
-
-
-def assert_holds(findings):
-  assert [str(finding) for finding in findings if not finding.holds] == []
 
 
 def test_traced_program_is_mujocos_mathematics(case):

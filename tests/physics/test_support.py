@@ -6,10 +6,9 @@ import mujoco
 import pytest
 
 from physics.load import load_model
-from physics.parity import NumpySimulation, random_states
-from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.support import UnsupportedModel
 from tests.physics.arm import TENDON, arm
+from tests.physics.reports import assert_agrees
 
 ROPE = '<tendon><spatial name="rope" {}><site site="fixed"/>{}</spatial></tendon>'
 FILM = """<worldbody><camera name="film" mode="trackcom"/></worldbody>
@@ -64,20 +63,13 @@ def test_refuses_in_one_line_that_names_element_and_feature(case):
 NEEDED = {"implicit", "discrete"}
 
 
-def differences(model):
-  """Return in a line each quantity of a stage or a step that differs from MuJoCo C in float64."""
-  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
-  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
-  return [str(finding) for finding in findings if not finding.holds]
-
-
 @pytest.mark.parametrize("case", sorted({*REFUSED} - NEEDED))
 def test_leaves_out_on_request_what_the_rest_can_do_without(case):
   xml, element, feature = REFUSED[case]
   with pytest.warns(UserWarning, match=f"MJCF: {element}: .*{feature}.* is not supported and left out"):
     model = load_model(xml, unsupported="warn")
   assert {part.partition(": ")[0] for part in model.left_out} == {element}
-  assert differences(model) == []
+  assert_agrees(model)
 
 
 @pytest.mark.parametrize("unsupported", ["error", "warn"])
@@ -155,7 +147,7 @@ def test_replaces_a_solref_of_mixed_signs_as_mujoco_does_and_says_so(case):
   xml, what = MIXED[case]
   with pytest.warns(UserWarning, match=f"{what} of mixed signs: MuJoCo's default replaces it"):
     model = load_model(xml)
-  assert differences(model) == []
+  assert_agrees(model)
 
 
 @pytest.mark.parametrize(
@@ -184,7 +176,7 @@ NEGATIVE = (
 def test_negative_numbers_that_mujoco_takes_are_told_and_have_its_effect(xml, message):
   with pytest.warns(UserWarning, match=message):
     model = load_model(xml)
-  assert differences(model) == []
+  assert_agrees(model)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from physics.parity import MujocoSimulation, NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.simulation import start_values
 from tests.physics.conftest import load
+from tests.physics.reports import assert_holds
 
 SLIDE = """<mujoco><option timestep="0.01" gravity="0 0 0"><flag spring="{spring}"/></option><worldbody>
   <body><joint type="{kind}" axis="0 1 0" stiffness="10" springyield="{limit}"/><geom size="0.1"/></body>
@@ -23,7 +24,7 @@ def test_steps_are_mujocos(integrator):
   trial, simulation = Trial(model, random_states(model, 24)), NumpySimulation(model, 24, outputs(model))
   findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
   assert "plastic" in {finding.quantity.removeprefix("next ") for finding in findings}
-  assert [str(finding) for finding in findings if not finding.holds] == []
+  assert_holds(findings)
 
 
 def test_springs_rest_at_first_where_mujocos_do():

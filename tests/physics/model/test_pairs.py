@@ -6,11 +6,10 @@ import pytest
 
 from physics.load import load_model
 from physics.model.pairs import keep_apart
-from physics.parity import NumpySimulation, random_states
-from physics.parity.compare import DOUBLE, Trial, outputs
 from physics.support import UnsupportedModel
 from tests.physics.arm import arm
 from tests.physics.conftest import CASES
+from tests.physics.reports import assert_agrees
 
 
 def heap(rng, option="", flag=""):
@@ -142,9 +141,7 @@ def test_two_pairs_of_the_same_geoms_both_push():
     <contact><pair geom1="floor" geom2="ball"/><pair geom1="ball" geom2="floor" condim="1"/></contact>
     </mujoco>""")
   assert [(pair.explicit, pair.condim) for pair in model.pairs] == [(0, 3), (1, 1)]
-  trial, simulation = Trial(model, random_states(model, 8)), NumpySimulation(model, 8, outputs(model))
-  findings = trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
-  assert [str(finding) for finding in findings if not finding.holds] == []
+  assert_agrees(model)
 
 
 @pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
@@ -152,9 +149,7 @@ def test_replaced_parameters_move_bodies_as_mujocos_do(cone):
   xml = CASES["margins"].read_text().replace(' condim="1"', "")
   option = f'<option cone="{cone}" {OVERRIDE.format("0.03 0.7")}><flag override="enable"/></option>'
   model = load_model(xml.replace("<worldbody>", f"{option}<worldbody>", 1))
-  trial, simulation = Trial(model, random_states(model, 16)), NumpySimulation(model, 16, outputs(model))
-  findings = trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
-  assert [str(finding) for finding in findings if not finding.holds] == []
+  assert_agrees(model)
 
 
 def test_refuses_to_vary_what_the_flag_override_replaces():

@@ -10,6 +10,7 @@ from physics.parity import NumpySimulation, compare, random_states
 from physics.parity.compare import DOUBLE, GIVEN, OTHER_CORNERS, SINGLE, STATES_OPEN, Trial, outputs
 from physics.parity.reference import converged
 from tests.physics.conftest import load
+from tests.physics.reports import assert_holds
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +173,7 @@ def test_wraps_from_within_are_as_far_as_mujocos_search(side, least, most):
   model = load_model(INSIDE.format(side))
   trial, simulation = Trial(model, random_states(model, 64)), NumpySimulation(model, 64, outputs(model))
   findings = trial.stages(simulation, DOUBLE)
-  assert [str(finding) for finding in findings if not finding.holds] == []
+  assert_holds(findings)
   passive = next(finding for finding in findings if finding.quantity == "qfrc_passive")
   assert least <= passive.error.max() < most
   everywhere = trial._finding("qfrc_passive", np.full(64, 5e-7), DOUBLE)

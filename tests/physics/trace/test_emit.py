@@ -1,21 +1,15 @@
 """One program run three ways: NumPy in float64, 16 lanes of a CPU core, one lane; and the text it becomes."""
 
 import gc
-import hashlib
 import inspect
 import linecache
-import os
 import re
-import subprocess
-import sys
 import traceback
 
 import numpy as np
 import pytest
 import warp as wp
 
-from physics.state.layout import Layout
-from physics.step import trace_step
 from physics.trace import emit, emit_numpy, kernel, parts
 from physics.trace.compact import GroupList, LaneList, LanePool
 from physics.trace.farthest import CLUSTER, Clusters
@@ -39,7 +33,6 @@ from physics.trace.trace import (
 )
 from physics.trace.value import Double, Long
 from physics.trace.writer import INFIX
-from tests.physics.conftest import ROOT, load
 
 ENVS = 48  # three lane groups
 INPUTS = 6
@@ -262,17 +255,6 @@ def test_loops_of_one_environment_stay_loops_where_they_are_not_to_be_unrolled()
   assert "#pragma unroll" not in emit.native_source(program, 16, unroll=False)
 
 
-SOURCE = "import sys; from tests.physics.trace.test_emit import digest; sys.stdout.write(digest())"
-
-
-def digest():
-  """Return a digest of the source of a model with every kind of contact, in lanes and scalar."""
-  model = load("self_contact")
-  program = trace_step(model, Layout(model))
-  text = "".join(emit.native_source(program, lanes) for lanes in (16, 1))
-  return hashlib.sha256(text.encode()).hexdigest()
-
-
 def test_arrays_of_nothing_have_an_element():
   """CUDA's compiler refuses others. Long models without mocap bodies have two that loops name."""
   program = Program()
@@ -280,18 +262,6 @@ def test_arrays_of_nothing_have_an_element():
   with program.loop(program.parameter("count")) as i:
     program.write_memory("x", i, empty[i])
   assert f"T {empty.name}[1];" in emit.native_source(program.finish(), lanes=1)
-
-
-def test_source_is_the_same_in_every_process():
-  again = subprocess.run(
-    [sys.executable, "-c", SOURCE],
-    cwd=ROOT,
-    env=os.environ | {"PYTHONHASHSEED": "1234"},
-    capture_output=True,
-    text=True,
-    check=True,
-  )
-  assert again.stdout == digest() == digest()
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
-"""Compilation: one kernel per program, found again by the next process, without a word on the console."""
+"""Compilation: one kernel per program, which the next process finds, without a word on the console."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -10,16 +11,19 @@ import numpy as np
 import pytest
 import warp as wp
 
+from physics.state.layout import Layout
+from physics.step import trace_step
 from physics.trace import kernel
 from physics.trace.kernel import CPU_LANES, build_kernel, lanes_on, padded
 from physics.trace.trace import Program
-from tests.physics.conftest import ROOT
+from tests.physics import conftest
 
-RUN = """
-import numpy as np
-from tests.physics.trace.test_kernel import launch, square
-assert launch(square()).tolist() == [0.0, 1.0, 4.0, 9.0] * 4
+LAUNCH = """
+from tests.physics.trace.test_kernel import cube, digest, launch
+assert launch(cube(0.5)).tolist() == [0.0, 0.5, 4.0, 13.5] * 4
+print(digest())
 """
+START = "from physics.trace.kernel import kernel_cache, start_warp; start_warp(); kernel_cache()"
 
 
 def square():
@@ -82,20 +86,18 @@ def test_a_launch_starts_at_its_first_group():
   np.testing.assert_array_equal(found, [numbers, numbers**2, numbers**2])
 
 
-def run(cache: Path, seed: str) -> dict[Path, tuple[int, int]]:
-  """Build and launch in a process of its own; return inode and time of change of every compiled object."""
-  environment = os.environ | {"WARP_CACHE_PATH": str(cache), "PYTHONHASHSEED": seed}
+def run(code: str, cache: Path) -> tuple[str, str]:
+  """Run in a process of its own; return what it prints and its errors."""
+  environment = os.environ | {"WARP_CACHE_PATH": str(cache), "PYTHONHASHSEED": "2"}
   result = subprocess.run(
-    [sys.executable, "-c", RUN], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    [sys.executable, "-c", code],
+    cwd=conftest.ROOT,
+    env=environment,
+    capture_output=True,
+    text=True,
+    check=True,
   )
-  assert (result.stdout, result.stderr) == ("", "")
-  return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in cache.rglob("*.o")}
-
-
-def test_the_next_process_finds_the_compiled_kernel(tmp_path):
-  compiled = run(tmp_path, "1")
-  assert len(compiled) == 1
-  assert run(tmp_path, "2") == compiled
+  return result.stdout, result.stderr
 
 
 def cube(factor):
@@ -118,6 +120,30 @@ def cache(monkeypatch):
 
 def load(program):
   kernel.load_kernel(build_kernel(program, "cpu"), wp.get_device("cpu"), 1)
+
+
+def objects(cache: Path) -> dict[Path, tuple[int, int]]:
+  """Return inode and time of change of every compiled object."""
+  return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in cache.rglob("*.o")}
+
+
+def digest():
+  """Return a digest of the source of a model with every kind of contact, in lanes and scalar."""
+  model = conftest.load("self_contact")
+  program = trace_step(model, Layout(model))
+  text = "".join(kernel.native_source(program, lanes) for lanes in (16, 1))
+  return hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_the_next_process_writes_the_same_source_and_finds_the_compiled_kernel(cache, tmp_path):
+  place = tmp_path / wp.__version__  # where Warp keeps kernels in WARP_CACHE_PATH
+  place.mkdir()
+  cache(place)
+  load(cube(0.5))
+  compiled = objects(tmp_path)
+  assert len(compiled) == 1
+  assert run(LAUNCH, tmp_path) == (f"{digest()}\n", "")
+  assert objects(tmp_path) == compiled
 
 
 def test_a_cache_that_cannot_be_made_is_replaced_by_one_of_this_process(cache, caplog, tmp_path):
@@ -163,11 +189,9 @@ def test_a_kernel_that_is_kept_needs_no_room(cache, caplog, monkeypatch, tmp_pat
 
 def test_a_process_without_a_place_for_kernels_goes_on(tmp_path):
   (tmp_path / "file").write_text("")
-  environment = os.environ | {"WARP_CACHE_PATH": str(tmp_path / "file")}
-  result = subprocess.run(
-    [sys.executable, "-c", RUN], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-  )
-  (line,) = result.stderr.splitlines()
+  printed, errors = run(START, tmp_path / "file")
+  (line,) = errors.splitlines()
+  assert not printed
   assert line.startswith(f"kernels cannot be kept in {tmp_path / 'file'}")
 
 
