@@ -2,7 +2,7 @@
 
 It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, and policy.json,
 their manifest, which both files also embed. The actions of both are compared with the policy's first. A task
-may write files of its own beside them, such as the tracked motions.
+may write files of its own beside them, such as the tracked motions. policy.hpp is the same function in C++.
 """
 
 import dataclasses
@@ -20,6 +20,7 @@ from gpurobot import extras
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
+from gpurobot.deploy.header import HEADER, UnsupportedError, write_header
 from gpurobot.deploy.policy import Policy
 from gpurobot.deploy.trained import PolicySettings, load, read_policy, start
 from gpurobot.learn.env import VecEnv
@@ -60,6 +61,7 @@ def export(settings: Export) -> None:
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
     facts["files"] = env.write_files(Path(scratch)) if hasattr(env, "write_files") else []
     write(deployed, facts, Path(scratch))
+    missing = _write_header(deployed, facts, Path(scratch))
     errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}
     for name, error in errors.items():
       if not error <= TOLERANCE:  # nan too
@@ -67,17 +69,29 @@ def export(settings: Export) -> None:
           f"{name}: its actions differ by {error:.2g} from the policy's, more than {TOLERANCE:g}; nothing is "
           "written"
         )
+    if missing:
+      (folder / HEADER).unlink(missing_ok=True)  # of an earlier export
     for path in Path(scratch).iterdir():
       path.replace(folder / path.name)
   for name, error in errors.items():
     outputs = ", ".join(deployed.outputs)
     print(f"{folder / name}: outputs {outputs}; actions differ by at most {error:.2g} from the policy's")
+  print(f"{folder / HEADER}: " + (f"not written: {missing}" if missing else "the policy in C++17"))
   print("\n  ".join([f"{folder / NAMES[2]}: the manifest. Your program has to provide:", *facts["yours"]]))
   for name in facts["files"]:
     print(f"{folder / name}: goes with the policy")
   if trained.policy.agent.network.precision is Precision.bf16:
     rounded = _difference(env, policy, trained.policy)
     print(f"the policy was trained in bf16 and exported in float32: actions differ by at most {rounded:.2g}")
+
+
+def _write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> str:
+  """Write the C++ header; return why it cannot express the policy, or ""."""
+  try:
+    write_header(deployed, facts, folder)
+  except UnsupportedError as error:
+    return f"C++ cannot express {error}; use {NAMES[0]} or {NAMES[1]}"
+  return ""
 
 
 def _unrounded(settings: AlgorithmConfig) -> AlgorithmConfig:
