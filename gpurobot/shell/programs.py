@@ -20,7 +20,7 @@ PROGRAMS = {
   "play": Program("gpurobot.play", "watch a policy in the browser: push it, command it, pause", "Play"),
   "record": Program("gpurobot.record", "record a video of a policy", "Recording"),
   "evaluate": Program("gpurobot.evaluate", "measure a policy, here or in MuJoCo C", "EvaluationSettings"),
-  "export": Program("gpurobot.export", "write a policy as ONNX and TorchScript", "Export"),
+  "export": Program("gpurobot.export", "write a policy as ONNX, TorchScript and C++", "Export"),
   "plot": Program("gpurobot.plot", "draw learning curves", "Plot"),
   "sweep": Program("gpurobot.sweep", "train with several seeds and settings", "Sweep"),
   "replay": Program("gpurobot.replay", "show how an environment diverged in training", "Replay"),
