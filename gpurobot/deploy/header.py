@@ -1,5 +1,6 @@
 """Exported policy as a C++17 header without dependencies: weights, memory and, of sensors, observation."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ def write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> 
     calls.append(f"detail::normalise(kShift, kScale, {_number(deployed.bound)}, x);")
   if deployed.actor.recall is not None:
     calls.append(_recurrent(deployed.actor.recall, arrays))
-  calls += _layers(deployed.actor.layers, arrays)
+  units = width if deployed.actor.recall is None else deployed.actor.recall.units
+  calls += _layers(deployed.actor.layers, units, arrays)
   calls += _head(deployed, arrays)
   widest = max(width, deployed.state_width, *(array.shape[-1] for array in arrays.values()))
   columns = facts.get("observation", {}).get("columns") or []
@@ -52,7 +54,9 @@ def write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> 
 
 
 def _number(value: float) -> str:
-  """Return a C++ literal of a float32, exactly."""
+  """Return a C++ literal of a float32, exactly; raise UnsupportedError if it is not finite."""
+  if not math.isfinite(value):
+    raise UnsupportedError(f"the number {value}")
   mantissa, exponent = float(value).hex().split("p")
   return f"{mantissa.rstrip('0').rstrip('.') if '.' in mantissa else mantissa}p{exponent}f"
 
@@ -84,17 +88,17 @@ def _recurrent(core: RecurrentCore, arrays: dict[str, Tensor]) -> str:
   return f"detail::{name}(kWeightInput, kBiasInput, kWeightHidden, kBiasHidden, x, state);"
 
 
-def _layers(layers: nn.Module, arrays: dict[str, Tensor]) -> Iterator[str]:
-  """Yield a call for each hidden layer."""
-  if not isinstance(layers, nn.Sequential):
+def _layers(layers: nn.Module, width: int, arrays: dict[str, Tensor]) -> Iterator[str]:
+  """Yield a call for each hidden layer of inputs [width]; a class of the user's own may compute anything."""
+  if type(layers) is not nn.Sequential:
     raise UnsupportedError(f"the layers of {type(layers).__name__}")
   for index, layer in enumerate(layers):
-    if isinstance(layer, nn.Linear):
+    if type(layer) is nn.Linear:
       bias = layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias
       yield _linear(str(index), layer.weight, bias, arrays)
       yield f"std::copy(y, y + {layer.out_features}, x);"
       width = layer.out_features
-    elif isinstance(layer, nn.LayerNorm) and len(layer.normalized_shape) == 1 and layer.bias is not None:
+    elif type(layer) is nn.LayerNorm and len(layer.normalized_shape) == 1 and layer.bias is not None:
       arrays |= {f"kGain{index}": layer.weight, f"kOffset{index}": layer.bias}
       yield f"detail::layer_norm(kGain{index}, kOffset{index}, {_number(layer.eps)}, x);"
     elif type(layer) in ACTIVATIONS and getattr(layer, "alpha", 1.0) == 1.0:

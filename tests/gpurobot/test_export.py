@@ -65,8 +65,15 @@ def test_an_off_policy_policy_is_taken_along(name, tmp_path, capsys):
 def test_a_policy_that_sees_is_taken_along_with_the_preparation_of_its_images(tmp_path, capsys, recurrent):
   task = f"task={toy_pixels.__file__}"
   train.main([task, "max_iterations=1", f"ppo.recurrent={recurrent}", f"run_dir={tmp_path}"])
+  (tmp_path / "export").mkdir()
+  (tmp_path / "export" / HEADER).write_text("of an earlier export")
   export.main([f"checkpoint={tmp_path}", task])
-  assert "actions differ by at most " in capsys.readouterr().out
+  printed = capsys.readouterr().out
+  assert "actions differ by at most " in printed
+  assert (
+    "policy.hpp: not written: C++ cannot express the image 'view'; use policy.onnx or policy.pt" in printed
+  )
+  assert not (tmp_path / "export" / HEADER).exists()
   session = onnxruntime.InferenceSession(tmp_path / "export" / NAMES[0])
   facts = json.loads(session.get_modelmeta().custom_metadata_map[KEY])
   assert [known.name for known in session.get_inputs()][:2] == ["view", "depth"]  # "obs" has no numbers

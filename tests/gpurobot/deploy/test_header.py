@@ -142,12 +142,44 @@ def test_the_program_of_the_page_names_the_actions(tmp_path):
   assert all(-1 <= float(line.split()[1]) <= 1 for line in lines)
 
 
-def test_what_a_header_cannot_express_is_named(tmp_path):
+class Doubled(torch.nn.Linear):
+  """A layer that computes something else than the class that it is made of."""
+
+  def forward(self, x):
+    """Return twice the linear layer."""
+    return 2 * super().forward(x)
+
+
+@pytest.mark.parametrize(
+  ("layer", "named"),
+  [
+    (torch.nn.Softsign(), "the layer Softsign"),
+    (Doubled(16, 16), "the layer Doubled"),
+    (torch.nn.ELU(alpha=0.5), "the layer ELU"),
+  ],
+)
+def test_what_a_header_cannot_express_is_named(layer, named, tmp_path):
   deployed = Deployed(make(), None)
-  deployed.actor.layers.append(torch.nn.Softsign())
-  with pytest.raises(UnsupportedError, match="the layer Softsign"):
+  deployed.actor.layers.append(layer)
+  with pytest.raises(UnsupportedError, match=named):
+    write_header(deployed, {"task": "toy"}, tmp_path)
+  assert not (tmp_path / HEADER).exists()
+
+
+def test_images_and_weights_that_are_not_finite_are_named(tmp_path):
+  deployed = Deployed(make(), None)
+  deployed.head.output.bias[0] = torch.nan
+  with pytest.raises(UnsupportedError, match="the number nan"):
     write_header(deployed, {"task": "toy"}, tmp_path)
   deployed.images = {"front": Image((8, 8, 3), "uint8", 0, 255, ("policy",))}
   with pytest.raises(UnsupportedError, match="the image 'front'"):
     write_header(deployed, {"task": "toy"}, tmp_path)
-  assert not (tmp_path / HEADER).exists()
+
+
+@torch.no_grad()
+def test_layers_may_begin_with_an_activation(tmp_path):
+  deployed = Deployed(make(), None)
+  deployed.actor.layers.insert(0, torch.nn.Tanh())
+  write_header(deployed, {"task": "toy"}, tmp_path)
+  inputs = drawn(DIMS["policy"])
+  np.testing.assert_allclose(run(tmp_path, inputs), expected(deployed, inputs, 0), atol=1e-5, rtol=0)
