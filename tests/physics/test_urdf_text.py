@@ -104,6 +104,21 @@ def test_macros_without_end_are_told(called, monkeypatch, content):
   assert sys.gettrace() is tracer
 
 
+def test_the_end_of_an_object_does_not_end_the_watch():
+  """An exception in it would be ignored, and take the watch away."""
+
+  class Ending:
+    def __del__(self):
+      pass
+
+  one, tracer, watch = Ending(), sys.gettrace(), urdf_text._until(0.0)
+  sys.settrace(watch)
+  del one
+  kept = sys.gettrace()
+  sys.settrace(tracer)
+  assert kept is watch
+
+
 def test_macros_in_utf_16_are_told(called):
   called.write_bytes(f'<?xml version="1.0" encoding="utf-16"?>{called.read_text()}'.encode("utf-16"))
   with pytest.raises(ValueError, match=r"arm\.urdf\.xacro: xacro reads UTF-8 alone: write the file so$"):
