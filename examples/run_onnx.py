@@ -1,7 +1,8 @@
 """Use of an exported walking policy in plain MuJoCo, without gpurobot.
 
-`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. It runs every policy that
-needs no other sensors than `measure` returns: the quadruped's, the biped's, those of `walk`.
+`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. The robot's file is
+MJCF with the servos of the training and a key frame `home`, as the quadruped's and the biped's are. Another
+robot may need other sensors: add them to `measure`.
 """
 
 import json

@@ -171,19 +171,13 @@ class Task(base.Task):
       for joint in robot.joints
     )
     numbers = tuple(f"row {row}, column {column}" for row in range(3) for column in range(2))
-    unseen = {
-      "anchor_place": base.Sensor(
-        sensors.AXES, "m", f"place of the motion's {anchor} in the axes of {anchor}"
-      ),
-      "velocity": sensors.velocity(self.model),
-    }
+    place = f"place of the motion's {anchor} in the axes of {anchor}"
+    turn = f"rotation matrix of the motion's {anchor} in the axes of {anchor}"
     return {
       **sensors.legged(self.model, robot.joints, self.action_names()),
       "next": base.Sensor(ahead, "rad, 0.1 rad/s", "the clip's joints, angles less those at home"),
-      "anchor_turn": base.Sensor(
-        numbers, "", f"rotation matrix of the motion's {anchor} in the axes of {anchor}"
-      ),
-      **(unseen if config.see_velocity else {}),
+      "anchor_place": base.Sensor(sensors.AXES, "m", place),
+      "anchor_turn": base.Sensor(numbers, "", turn),
     }
 
   def _disturb(self) -> None:
@@ -287,11 +281,6 @@ class Task(base.Task):
 
   def measure(self) -> dict[str, Tensor]:
     """Return the motion's next joints, its anchor seen from the robot's, and what sensors measure."""
-    seen = self.everything()
-    return {name: value for name, value in seen.items() if name in self.sensors}
-
-  def everything(self) -> dict[str, Tensor]:
-    """Return what `measure` does, and the place in the world and the velocity, measured or not."""
     row, (place, turn) = self.row(), self.places()
     away = self.library.take_first("xpos", row) - place[:, 0]
     turned = quat.multiply(quat.conjugate(turn[:, 0]), self.library.take_first("xquat", row))
@@ -316,15 +305,14 @@ class Task(base.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what is measured; for the critic also the bodies in the anchor's frame and the robot's draws."""
-    critic, (place, turn) = self.policy_blocks(self.everything()), self.places()
+    blocks, (place, turn) = self.policy_blocks(self.measure()), self.places()
     rotation = quat.to_matrix(turn[:, 0]).unsqueeze(1)
     hidden = {
       "bodies": quat.to_body(rotation, (place - place[:, :1])[:, 1:]).flatten(1),
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.anchor],
     }
-    policy = {name: block for name, block in critic.items() if name in self.sensors}
-    return {"policy": policy, "critic": critic | hidden}
+    return {"policy": self.seen(blocks), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return mean errors: of joints [rad], of bodies beside the anchor [m] and of the anchor [m]."""

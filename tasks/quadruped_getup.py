@@ -81,7 +81,7 @@ class Task(base.Task):
     self.low, self.high = ranges.unbind(1)  # [12] [rad]
     self.middle, self.half = (self.low + self.high) / 2, (self.high - self.low) / 2  # [12] [rad]
     self.trunk = self.body_of(quadruped.Task.trunk)
-    self.sensors = sensors.legged(self.model, joints, self.action_names())
+    self.sensors, self.hidden = sensors.legged(self.model, joints, self.action_names()), ("velocity",)
     self.held = self.buffer(12)  # joint angles held until the policy takes over [rad]
     self.waits = self.buffer()  # time until the policy takes over [s]
     self.last_action = self.buffer(12)
@@ -153,13 +153,15 @@ class Task(base.Task):
     return high & (self.up() > config.success_up) & (qvel[:, :3].norm(dim=1) < config.success_speed)
 
   def measure(self) -> dict[str, Tensor]:
-    """Return what gyro, attitude estimate and encoders measure, and the last action."""
+    """Return gyro, direction of gravity, joints, last action and velocity, which the critic alone has."""
+    rotation = quat.to_matrix(self.sim.qpos[:, 3:7])
     return {
       "angular_velocity": self.sim.qvel[:, 3:6],
-      "gravity": -quat.to_matrix(self.sim.qpos[:, 3:7])[:, 2],
+      "gravity": -rotation[:, 2],
       "angles": self.sim.qpos[:, self.angles],
       "speeds": self.sim.qvel[:, self.speeds],
       "action": self.action,
+      "velocity": quat.to_body(rotation, self.sim.qvel[:, :3]),
     }
 
   def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -168,15 +170,14 @@ class Task(base.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what the robot measures; for the critic also what it cannot measure."""
-    policy = self.policy_blocks(self.measure())
+    blocks = self.policy_blocks(self.measure())
     hidden = {
-      "velocity": quat.to_body(quat.to_matrix(self.sim.qpos[:, 3:7]), self.sim.qvel[:, :3]),
       "height": self.sim.qpos[:, 2],
       "waits": self.waits,
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.trunk],
     }
-    return {"policy": policy, "critic": policy | hidden}
+    return {"policy": self.seen(blocks), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the trunk height [m], whether the robot stands still, and how far its ranges have grown."""

@@ -100,10 +100,10 @@ class Task(quadruped.Task):
     )
     grid = [(x, y, RAY_START) for x in ahead for y in left]
     self.scan = self.rays(self.trunk, grid, (0, 0, -1), frame="yaw", geoms=["floor"])
-    if not config.blind:
-      points = tuple(f"x={x:.3g} y={y:.3g}" for x, y, _ in grid)
-      depth = f"depth of the ground below {self.trunk} at a place ahead (x) and to the left (y), minus home's"
-      self.sensors = {**self.sensors, "scan": base.Sensor(points, "m", depth)}
+    points = tuple(f"x={x:.3g} y={y:.3g}" for x, y, _ in grid)
+    depth = f"depth of the ground below {self.trunk} at a place ahead (x) and to the left (y), minus home's"
+    self.sensors = {**self.sensors, "scan": base.Sensor(points, "m", depth)}
+    self.hidden += ("scan",) if config.blind else ()
 
   # ---- curriculum and commands ----
 
@@ -182,22 +182,16 @@ class Task(quadruped.Task):
     """Succeed if the robot has left its tile."""
     return self.has_left()
 
-  def heights(self) -> Tensor:
-    """Return the height scan: depth below the trunk minus that of flat ground, clipped to +-1 m."""
-    return (self.scan.cast() - RAY_START - self.home[2]).clamp(-1.0, 1.0)
-
   def measure(self) -> dict[str, Tensor]:
-    """Add the height scan, unless the robot is blind."""
-    return super().measure() | ({} if self.config.blind else {"scan": self.heights()})
+    """Add the height scan: depth below the trunk, minus the depth of flat ground, clipped to +-1 m."""
+    scan = (self.scan.cast() - RAY_START - self.home[2]).clamp(-1.0, 1.0)
+    return super().measure() | {"scan": scan}
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return the groups; a blind robot's critic and teacher have the height scan, which its policy lacks."""
     groups = super().observe()
-    if self.config.blind:
-      scan = {"scan": self.heights()}
-      return {**groups, "critic": groups["critic"] | scan, "teacher": groups["policy"] | scan}
-    groups["critic"]["scan"] = groups["critic"].pop("scan")  # after what no sensor measures
-    return groups
+    scan = groups["critic"]["scan"] = groups["critic"].pop("scan")  # after what no sensor measures
+    return groups | ({"teacher": groups["policy"] | {"scan": scan}} if self.config.blind else {})
 
   def teacher_index(self, count: int) -> Tensor | None:
     """Return the kind of terrain of each robot [num_envs] int64 if there are as many teachers, else None."""

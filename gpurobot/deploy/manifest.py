@@ -32,10 +32,12 @@ def describe(config: TrainConfig, env: VecEnv, deployed: Deployed) -> dict[str, 
   """Return the manifest as plain values for JSON; for an environment that is no `Task` it is shorter."""
   known: dict[str, Any] = {"format": 1, "task": Path(config.task).name, "conventions": CONVENTIONS}
   known |= {"inputs": _inputs(deployed), "outputs": _outputs(deployed), "inside": _inside(deployed)}
-  known |= {"yours": _yours(env, deployed)}
+  columns = _columns(env) if isinstance(env, Task) else None
+  known |= {"yours": _yours(env, deployed, columns is not None)}
   if not isinstance(env, Task):
     return known
   known |= {"settings": _finite(to_dict(env.config)), **_task(env, deployed.names)}
+  known["observation"] |= {} if columns is None else {"columns": columns}
   controls = deployed.controls
   known["control"] |= {
     "offset": None if controls is None else controls.offset.tolist(),
@@ -98,12 +100,12 @@ def _inside(deployed: Deployed) -> list[str]:
   return parts
 
 
-def _yours(env: VecEnv, deployed: Deployed) -> list[str]:
-  """List the duties of the program that runs the policy."""
+def _yours(env: VecEnv, deployed: Deployed, spelled_out: bool) -> list[str]:
+  """List the duties of the program that runs the policy; `spelled_out`: the observation has columns."""
   parts = ["the observation and the effect of an action, as the task defines them"]
   if isinstance(env, Task):
     parts = ["the observation: its columns from the numbers of the sensors"]
-    if _columns(env) is None:
+    if not spelled_out:
       parts = [f"the observation as in {_place(env.observe)}, without the noise and delays of training"]
     if deployed.controls is None:
       places = f"{_place(env.control)} and {_place(env.simulate)}"
@@ -137,7 +139,6 @@ def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
         {"name": name, "start": columns.index(name), "width": columns.count(name)}
         for name in dict.fromkeys(columns)
       ],
-      **({} if (found := _columns(env)) is None else {"columns": found}),
       "history, the oldest first": env.observations.lengths["policy"],
       **({"frames of an image, the oldest first": env.observations.stacks} if env.images else {}),
     },
@@ -162,7 +163,7 @@ def _columns(env: Task) -> list[dict[str, Any]] | None:
   """Return block, sensor, sensor's column, scale and offset of each column of an observation.
 
   They are read off `policy_blocks`: one number of a sensor after the other is 1, the others 0. None if the
-  task declares no sensors, or if a column is not an affine map of one number.
+  task declares no sensors, observes other blocks, or has a column that is no affine map of one number.
   """
   sources = [(name, column) for name, sensor in env.sensors.items() for column in sensor.columns]
   if not sources:
@@ -181,7 +182,8 @@ def _columns(env: Task) -> list[dict[str, Any]] | None:
     (sensor, own), offset = sources[used[0]], -start / scale
     affine = {"scale": round(scale, 7), "offset": round(offset, 7) + 0.0}  # no -0.0
     found.append({"block": name, "sensor": sensor, "column": own, **affine})
-  return found
+  observed = env.obs_names["policy"][: sum(env.observations.widths["policy"].values())]
+  return found if [column["block"] for column in found] == observed else None
 
 
 def _controls(model: Model) -> list[dict[str, Any]]:

@@ -16,14 +16,14 @@ from tasks.core.sensor import Sensor, in_order
 
 
 class Sensing(Names):
-  """Methods for `setup` that make sensors of the simulation."""
+  """Methods of a task about what its robot senses: the policy's inputs, rays and cameras."""
 
   sim: physics.Simulation
   random: RandomSource
   training: bool
   cameras: list[TaskCamera]
-  hidden: tuple[str, ...] = ()  # blocks that a setting takes from the policy; `setup` sets it
   sensors: Mapping[str, Sensor] = MappingProxyType({})  # what `measure` returns, by name; `setup` sets it
+  hidden: tuple[str, ...] = ()  # sensors that a setting takes from the policy; `setup` sets it
   action_names: Callable[[], Sequence[str]]
 
   @property
@@ -39,9 +39,14 @@ class Sensing(Names):
     """Return the policy's blocks [n, ...] for what n robots `measured` [n, ...]: a function of it alone."""
     return dict(measured)
 
+  def seen(self, blocks: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the blocks that no setting takes from the policy."""
+    return {name: block for name, block in blocks.items() if name not in self.hidden}
+
   def check_sensors(self) -> None:
-    """Put the sensors into the order of `measure()`; raise TaskError unless they have its columns."""
-    self.sensors = in_order(self.sensors, self.measure())
+    """Keep the policy's sensors, as `measure()` orders them; raise TaskError unless they have its columns."""
+    sensors = in_order(self.sensors, self.measure())
+    self.sensors = {name: sensor for name, sensor in sensors.items() if name not in self.hidden}
 
   def teacher_index(self, count: int) -> Tensor | None:  # noqa: ARG002 (a task may need it)
     """Return which of `count` teachers teaches each environment [num_envs] int64; None: equal shares."""

@@ -163,14 +163,12 @@ class Task(base.Task):
       self.past = self.buffer(2, self.network.memory, self.num_actions)  # input history of the network
     highest = (config.command_forward, config.command_sideways, config.command_turn)
     self.commands = VelocityCommands(self, self.command, highest, config.command_standing)
-    self.hidden = () if config.see_velocity else ("velocity",)
-    asked = tuple(self.commands.ranges)
-    self.sensors = sensors.legged(self.model, self.joints, self.action_names()) | {
-      "command": base.Sensor(
-        asked, "m/s, m/s, rad/s", "commanded velocity ahead and to the left, and yaw rate"
-      ),
-      **({"velocity": sensors.velocity(self.model)} if config.see_velocity else {}),
+    asked = "commanded velocity ahead and to the left, and yaw rate"
+    self.sensors = {
+      **sensors.legged(self.model, self.joints, self.action_names()),
+      "command": base.Sensor(tuple(self.commands.ranges), "m/s, m/s, rad/s", asked),
     }
+    self.hidden = () if config.see_velocity else ("velocity",)
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
       self.every(config.push_seconds / 2, config.push_seconds, self.push)
@@ -278,9 +276,10 @@ class Task(base.Task):
     return (self.force(self.chest).amax(1) > TOUCHING) | tilted
 
   def measure(self) -> dict[str, Tensor]:
-    """Return what gyro, attitude estimate and encoders measure, the command and the last action."""
+    """Return velocity, gyro, direction of gravity, joints, command and last action."""
     velocity, gravity = self.motion()
-    return ({"velocity": velocity} if self.config.see_velocity else {}) | {
+    return {
+      "velocity": velocity,
       "angular_velocity": self.sim.qvel[:, 3:6],
       "gravity": gravity,
       "command": self.command,
@@ -295,7 +294,7 @@ class Task(base.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what the robot measures; for the critic also what it cannot measure."""
-    policy = self.policy_blocks(self.measure())
+    blocks = self.policy_blocks(self.measure())
     hidden = {
       "feet": self.sim.sensordata[:, self.touch],
       "air_time": self.air_time,
@@ -303,8 +302,7 @@ class Task(base.Task):
       "mass": self.sim.body_mass[:, self.chest],
       "delay": self.delay,
     }
-    true = {} if self.config.see_velocity else {"velocity": self.motion()[0]}
-    return {"policy": policy, "critic": true | policy | hidden}
+    return {"policy": self.seen(blocks), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command."""

@@ -9,15 +9,11 @@ AXES = ("x", "y", "z")
 FREE = 0  # of MuJoCo's mjtJoint
 
 
-def root(model: Any) -> str:
-  """Return the name of the body that moves freely, in which the IMU is taken to be."""
-  return str(model.body_names[model.jnt_bodyid[(model.jnt_type == FREE).argmax()]])
-
-
 def legged(model: Any, joints: Sequence[str], actions: Sequence[str]) -> dict[str, Sensor]:
-  """Return the gyro, the direction of gravity, the joint encoders and the last action."""
-  body = root(model)
+  """Return the velocity, gyro, direction of gravity, joint encoders and last action."""
+  body = model.body_names[model.jnt_bodyid[(model.jnt_type == FREE).argmax()]]  # with the IMU
   return {
+    "velocity": Sensor(AXES, "m/s", f"velocity of {body} in its own axes; a robot needs an estimate of it"),
     "angular_velocity": Sensor(
       AXES, "rad/s", f"angular velocity of {body} in its own axes, as a gyro has it"
     ),
@@ -26,8 +22,3 @@ def legged(model: Any, joints: Sequence[str], actions: Sequence[str]) -> dict[st
     "speeds": Sensor(tuple(joints), "rad/s", "speed of each joint"),
     "action": Sensor(tuple(actions), "", "the policy's last action, clipped to [-1, 1]; 0 at the start"),
   }
-
-
-def velocity(model: Any) -> Sensor:
-  """Return the velocity of a robot, which no sensor of a robot with legs measures."""
-  return Sensor(AXES, "m/s", f"velocity of {root(model)} in its own axes; a robot needs an estimate of it")

@@ -9,9 +9,9 @@ UNMEASURED = {"velocity", "anchor_place"}
 def test_the_policy_observes_what_the_robot_measures(name, see_velocity, make_task):
   task = make_task(name, see_velocity=see_velocity)
   task.reset()
-  groups, measured = task.observe(), task.measure()
+  groups, measured = task.observe(), task.seen(task.measure())
   blocks = task.policy_blocks(measured)
-  assert [*blocks] == [*groups["policy"]]
+  assert [*task.sensors] == [*blocks] == [*groups["policy"]]
   assert all(torch.equal(block, groups["policy"][own]) for own, block in blocks.items())
   assert bool(UNMEASURED & {*measured}) == see_velocity
   assert UNMEASURED & {*groups["critic"]}

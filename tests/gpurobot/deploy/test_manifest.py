@@ -1,6 +1,7 @@
 import dataclasses
 import json
 
+import pytest
 import torch
 
 import tasks
@@ -50,13 +51,20 @@ def test_a_walking_robot_is_described():
   }  # fmt: skip
 
 
-def test_columns_that_are_no_affine_map_of_one_number_are_left_to_the_caller(monkeypatch):
-  whole = tasks.load("quadruped").Task
-  for name, column in (("gravity", lambda x: x.square()), ("command", lambda x: x.roll(1, 1) + x)):
-    monkeypatch.setattr(whole, "policy_blocks", lambda _, x, n=name, f=column: {**x, n: f(x[n])})
-    found = facts("quadruped")
-    assert "columns" not in found["observation"]
-    assert "quadruped" in found["yours"][0] or "observe" in found["yours"][0]
+@pytest.mark.parametrize(
+  "blocks",
+  [
+    lambda _, x: {**x, "gravity": x["gravity"].square()},
+    lambda _, x: {**x, "command": x["command"].roll(1, 1) + x["command"]},
+    lambda _, x: x if len(x["gravity"]) == 1 else {**x, "tilt": x["gravity"]},  # not as it is observed
+  ],
+  ids=["square", "sum", "other blocks"],
+)
+def test_columns_that_are_no_affine_map_of_one_number_are_left_to_the_caller(blocks, monkeypatch):
+  monkeypatch.setattr(tasks.load("quadruped").Task, "policy_blocks", blocks)
+  found = facts("quadruped")
+  assert "columns" not in found["observation"]
+  assert found["yours"][0].startswith("the observation as in tasks/shared/locomotion.py: Task.observe")
 
 
 def test_what_can_be_commanded_is_told_with_its_range():

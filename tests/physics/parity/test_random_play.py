@@ -10,7 +10,7 @@ from physics.parity.random_play import random_play
 
 BALLS = "<body pos='0 0 {}'><freejoint/><geom size='0.1'/></body>"
 PILE = f"""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
-  {"".join(BALLS.format(0.1 + 0.15 * k) for k in range(3))}</worldbody></mujoco>"""
+  {"".join(BALLS.format(0.1 + 0.15 * k) for k in range(4))}</worldbody></mujoco>"""
 SERVO = """<mujoco><option timestep="0.01"/>
   <worldbody><body><joint name="j" type="slide"/><geom size="0.1" mass="{mass}"/></body></worldbody>
   <actuator><position joint="j" kp="1000" ctrlrange="-1 1"/></actuator></mujoco>"""
