@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from gpurobot.deploy.policy import Policy
+from gpurobot.learn.estimator import EstimatingInput
 from gpurobot.learn.normalize import BOUND
 
 EXACT = 1e-5  # largest error that counts as rounding, relative to the largest control
@@ -48,11 +49,13 @@ class Deployed(nn.Module):
   It takes the observation's numbers, "obs", if it has any; its images by name, uint8, or float32 in the units
   of the task; and "state", if the policy is recurrent. The outputs are, by name: "action", clipped to
   [-1, 1], or int64 for discrete actions; "ctrl", the robot's controls, if they depend only on the action;
-  "next_state", if the policy is recurrent.
+  "estimate", if the policy estimates blocks of the critic; "next_state", if the policy is recurrent.
   """
 
   shift: Tensor
   scale: Tensor
+  estimate_shift: Tensor
+  estimate_scale: Tensor
 
   def __init__(self, policy: Policy, controls: Controls | None) -> None:
     super().__init__()
@@ -64,6 +67,12 @@ class Deployed(nn.Module):
     self.images = {name: own for name, own in policy.agent.spaces.images.items() if "policy" in own.groups}
     self.names = policy.agent.spaces.names
     self.encode = copy.deepcopy(network.actor_input)
+    self.estimates: list[str] = []  # the block of each estimate
+    if isinstance(self.encode, EstimatingInput):
+      self.estimates, columns = self.encode.names, self.encode.columns
+      for name, part in zip(("shift", "scale"), observations.moments["critic"].unit, strict=True):
+        own = part[columns] if observations.enabled else torch.full_like(part[columns], name == "scale")
+        self.register_buffer(f"estimate_{name}", own.clone())
     self.actor, self.head = copy.deepcopy(network.actor), copy.deepcopy(network.head)
     self.controls = controls
     self.state_width = network.actor.state_width
@@ -86,7 +95,7 @@ class Deployed(nn.Module):
   def outputs(self) -> list[str]:
     """Names of the outputs, in order."""
     control, memory = ["ctrl"] * (self.controls is not None), ["next_state"] * bool(self.state_width)
-    return ["action", *control, *memory]
+    return ["action", *control, *["estimate"] * bool(self.estimates), *memory]
 
   def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
     """Return the outputs [n, ...] for raw `inputs` [n, ...].
@@ -100,9 +109,13 @@ class Deployed(nn.Module):
     seen = {"policy": x.unsqueeze(0)}
     seen |= {name: image.stored(given[name]).unsqueeze(0) for name, image in self.images.items()}
     restart = x.new_zeros(1, x.shape[0], dtype=torch.bool)
-    features, state = self.actor(self.encode(seen), state, restart)
+    features = self.encode(seen)
+    estimate = []
+    if self.estimates:
+      estimate = [features[0, :, -len(self.estimates) :] * self.estimate_scale + self.estimate_shift]
+    features, state = self.actor(features, state, restart)
     policy = self.head(features.squeeze(0))
     action = policy.action(policy.mode())
     action = action.clamp(-1.0, 1.0) if action.is_floating_point() else action
     control = [] if self.controls is None else [self.controls(action)]
-    return (action, *control, *([state] if self.state_width else []))
+    return (action, *control, *estimate, *([state] if self.state_width else []))

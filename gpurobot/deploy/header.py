@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.learn.distribution import NoisyHead, Squashed
+from gpurobot.learn.estimator import EstimatingInput
 from gpurobot.learn.network import RecurrentCore
 
 HEADER = "policy.hpp"
@@ -31,12 +32,15 @@ def write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> 
   if deployed.bound is not None:
     arrays |= {"kShift": deployed.shift, "kScale": deployed.scale}
     calls.append(f"detail::normalise(kShift, kScale, {_number(deployed.bound)}, x);")
+  calls += _estimate(deployed, arrays)
+  units = width + len(deployed.estimates)
+  widest = max(units, deployed.state_width)
   if deployed.actor.recall is not None:
     calls.append(_recurrent(deployed.actor.recall, arrays))
-  units = width if deployed.actor.recall is None else deployed.actor.recall.units
+    units = deployed.actor.recall.units
   calls += _layers(deployed.actor.layers, units, arrays)
   calls += _head(deployed, arrays)
-  widest = max(width, deployed.state_width, *(array.shape[-1] for array in arrays.values()))
+  widest = max(widest, *(array.shape[-1] for array in arrays.values()))
   columns = facts.get("observation", {}).get("columns") or []
   parts = {
     "TASK": facts["task"],
@@ -88,14 +92,27 @@ def _recurrent(core: RecurrentCore, arrays: dict[str, Tensor]) -> str:
   return f"detail::{name}(kWeightInput, kBiasInput, kWeightHidden, kBiasHidden, x, state);"
 
 
-def _layers(layers: nn.Module, width: int, arrays: dict[str, Tensor]) -> Iterator[str]:
+def _estimate(deployed: Deployed, arrays: dict[str, Tensor]) -> Iterator[str]:
+  """Yield the calls that put estimates behind the observation in x, and show them in the task's units."""
+  if not isinstance(deployed.encode, EstimatingInput):
+    return
+  yield "std::copy(x, x + kObservation, seen);"
+  yield from _layers(deployed.encode.estimator, deployed.shift.shape[0], arrays, "Estimator")
+  arrays |= {"kEstimateShift": deployed.estimate_shift, "kEstimateScale": deployed.estimate_scale}
+  unit = "kEstimateShift[i] + kEstimateScale[i]"
+  yield f"for (std::size_t i = 0; i < kEstimates; ++i) estimate[i] = {unit} * x[i];"
+  yield "std::copy_backward(x, x + kEstimates, x + kObservation + kEstimates);"
+  yield "std::copy(seen, seen + kObservation, x);"
+
+
+def _layers(layers: nn.Module, width: int, arrays: dict[str, Tensor], owner: str = "") -> Iterator[str]:
   """Yield a call for each hidden layer of inputs [width]; a class of the user's own may compute anything."""
   if type(layers) is not nn.Sequential:
     raise UnsupportedError(f"the layers of {type(layers).__name__}")
   for index, layer in enumerate(layers):
     if type(layer) is nn.Linear:
       bias = layer.weight.new_zeros(layer.out_features) if layer.bias is None else layer.bias
-      yield _linear(str(index), layer.weight, bias, arrays)
+      yield _linear(f"{owner}{index}", layer.weight, bias, arrays)
       yield f"std::copy(y, y + {layer.out_features}, x);"
       width = layer.out_features
     elif type(layer) is nn.LayerNorm and len(layer.normalized_shape) == 1 and layer.bias is not None:
@@ -147,10 +164,11 @@ def _sizes(deployed: Deployed, facts: Mapping[str, Any], width: int, widest: int
     "kActions": _actions(deployed),
     "kControls": controls,
     "kState": deployed.state_width,
+    "kEstimates": len(deployed.estimates),
     "kWidest": widest,
   }
   lines = [f"inline constexpr std::size_t {name} = {size};" for name, size in sizes.items()]
-  names = {"kActionNames": facts.get("actions", {}).get("names")}
+  names = {"kActionNames": facts.get("actions", {}).get("names"), "kEstimateNames": deployed.estimates}
   if controls:
     names["kControlNames"] = [control["actuator"] for control in facts["control"]["controls"]]
   lines += [
@@ -189,6 +207,11 @@ def _members(deployed: Deployed, columns: Sequence[Any]) -> str:
   members = [f"  {kind} action[kActions] = {{}};  // in [-1, 1], or the number of each choice"]
   members += (
     ["  float ctrl[kControls] = {};  // the actuators' commands"] if deployed.controls is not None else []
+  )
+  members += (
+    ["  float estimate[kEstimates] = {};  // in the task's units", "  float seen[kObservation] = {};"]
+    if deployed.estimates
+    else []
   )
   members += ["  float state[kState] = {};  // of the recurrent layer"] if deployed.state_width else []
   members += (

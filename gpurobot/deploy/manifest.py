@@ -79,6 +79,7 @@ def _outputs(deployed: Deployed) -> dict[str, str]:
   meanings = {
     "action": "the task's action: in [-1, 1], or the index of each discrete action (int64)",
     "ctrl": "the robot's controls: MuJoCo's ctrl, in the order of control.controls",
+    "estimate": f"estimates of {', '.join(dict.fromkeys(deployed.estimates))}, in the units of the task",
     "next_state": "the recurrent state after this step",
   }
   return {name: meanings[name] for name in deployed.outputs}

@@ -1,5 +1,6 @@
 """Agent: the network of a policy with its observation normalisation."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from gpurobot.learn.distribution import Distribution
 from gpurobot.learn.env import Image, VecEnv, images_of
+from gpurobot.learn.estimator import estimated_columns
 from gpurobot.learn.identity import names_of
 from gpurobot.learn.network import Actor, ActorCritic
 from gpurobot.learn.normalize import ObservationNormalizer
@@ -144,10 +146,11 @@ class Agent(Generic[N]):
 
 
 def actor_critic(spaces: Spaces, ppo: PPOConfig, device: torch.device) -> Agent[ActorCritic]:
-  """Return a new agent of PPO."""
-  dims, num_actions, choices, images, _ = spaces
-  precision = resolve(ppo.precision, device)
-  network = ActorCritic(dims, num_actions, choices, ppo, precision, images)
+  """Return a new agent of PPO; raise ConfigError if it cannot estimate what it should."""
+  dims, num_actions, choices, images, names = spaces
+  ppo = dataclasses.replace(ppo, precision=resolve(ppo.precision, device))
+  estimated = estimated_columns(names, ppo)
+  network = ActorCritic(dims, num_actions, choices, ppo, images, estimated)
   return Agent(spaces, network, ppo.normalize_obs, device)
 
 

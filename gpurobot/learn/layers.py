@@ -5,7 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 L = TypeVar("L", nn.Linear, nn.Conv2d)
 
@@ -21,6 +22,14 @@ def orthogonal(layer: L, gain: float) -> L:
   if layer.bias is not None:
     nn.init.zeros_(layer.bias)
   return layer
+
+
+def hidden(layers: nn.Module, x: Tensor, rounded: bool, dtype: torch.dtype) -> Tensor:
+  """Return the features [..., units] of hidden layers in a type; `rounded`: they are computed in bf16."""
+  if not rounded:  # a context that changes nothing takes as long as two small layers
+    return layers(x).to(dtype)
+  with torch.autocast(x.device.type, torch.bfloat16):
+    return layers(x).to(dtype)
 
 
 def relu_network(inputs: int, hidden: Sequence[int], outputs: int) -> nn.Sequential:

@@ -1,7 +1,7 @@
 """Actor and critic networks: encoders of images, recurrent layer, hidden layers, heads."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from gpurobot.learn.distribution import (
 )
 from gpurobot.learn.encoder import GroupInput
 from gpurobot.learn.env import Image
-from gpurobot.learn.layers import linear
+from gpurobot.learn.estimator import EstimatingInput
+from gpurobot.learn.layers import hidden, linear
 from gpurobot.learn.own_code import own_layers
 from gpurobot.settings.algorithms import (
   Activation,
@@ -95,14 +96,6 @@ def _hidden_layers(width: int, form: Layers) -> tuple[nn.Module, int]:
   return nn.Sequential(*layers), width
 
 
-def hidden(layers: nn.Module, x: Tensor, rounded: bool, dtype: torch.dtype) -> Tensor:
-  """Return the features [..., units] of hidden layers in a type; `rounded`: they are computed in bf16."""
-  if not rounded:  # a context that changes nothing takes as long as two small layers
-    return layers(x).to(dtype)
-  with torch.autocast(x.device.type, torch.bfloat16):
-    return layers(x).to(dtype)
-
-
 class Trunk(nn.Module):
   """Hidden layers of one observation group, after a recurrent layer in full precision if there is one."""
 
@@ -158,14 +151,22 @@ class ActorCritic(nn.Module):
     num_actions: int,
     choices: tuple[int, ...],
     ppo: PPOConfig,
-    precision: Precision,
     images: Mapping[str, Image] = MappingProxyType({}),
+    estimated: Mapping[str, Sequence[int]] = MappingProxyType({}),
   ) -> None:
+    """Build the network in a precision that is not auto.
+
+    estimated: columns of the group "critic" that the actor estimates, by block.
+    """
     super().__init__()
     self.critic_group = group = "critic" if "critic" in obs_dims else "policy"
     self.shared = ppo.shared and self.critic_group == "policy"
     form = Layers(ppo.hidden, ppo.layer_norm, ppo.activation, ppo.network, ppo.recurrent, ppo.recurrent_units)
-    self.actor_input = self.critic_input = GroupInput("policy", obs_dims["policy"], images, ppo)
+    self.actor_input = self.critic_input = (
+      EstimatingInput(obs_dims["policy"], images, ppo, estimated)
+      if estimated
+      else GroupInput("policy", obs_dims["policy"], images, ppo)
+    )
     self.actor = self.critic = Trunk(self.actor_input.width, form)
     if not self.shared:
       others = self.actor_input if ppo.encoder_shared else None
@@ -175,8 +176,8 @@ class ActorCritic(nn.Module):
     self.value = value_head(self.critic.width, ppo.critic)
     self.widths = [self.actor.state_width, 0 if self.shared else self.critic.state_width]
     self.state_width = sum(self.widths)
-    self.precision, self.dtype = precision, weight_dtype(precision)
-    self.input_dtype = torch.bfloat16 if precision is Precision.bf16 else self.dtype
+    self.precision, self.dtype = ppo.precision, weight_dtype(ppo.precision)
+    self.input_dtype = torch.bfloat16 if self.precision is Precision.bf16 else self.dtype
     self.to(self.dtype)
 
   def forward(self, obs: Obs, state: Tensor, restart: Tensor) -> ActorCriticOutput:

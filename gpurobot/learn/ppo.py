@@ -32,6 +32,7 @@ from gpurobot.learn.critic import ScalarHead, rescale
 from gpurobot.learn.discriminator import reference_of
 from gpurobot.learn.distribution import Gaussian
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.estimator import EstimatingInput
 from gpurobot.learn.image_setup import check_images, check_rollout, rollout_words
 from gpurobot.learn.learned_reward import Training
 from gpurobot.learn.loss import SUMS, adapt, linear, loss_terms, rate_limits, rate_scale, total
@@ -257,8 +258,17 @@ class PPO(Algorithm):
       "value/mean": self.value_moments.denormalize(self.rollout.samples["value"]).mean(),
       "action/std": self.network.head.old(self.rollout.samples["policy"]).spread(),
       "obs/clipped": self.observations.clipped(self.rollout.samples["obs", "policy"]),
+      **self._estimate_errors(),
       **self.source.measure(),
     }
+
+  def _estimate_errors(self) -> dict[str, Tensor]:
+    """Return the error of the estimates in the last step of the rollout, by block."""
+    estimator, last = self.network.actor_input, self.rollout.samples["obs"][-1:]
+    if not isinstance(estimator, EstimatingInput):
+      return {}
+    _, scale = self.observations.moments["critic"].unit
+    return estimator.measure(last, scale if self.observations.enabled else torch.ones_like(scale))
 
   def _differentiate(self) -> None:
     """Compute the gradient on this rank's part of a minibatch."""
@@ -285,6 +295,8 @@ class PPO(Algorithm):
       mirrored = cast("Gaussian", image).reflect(*self.env.mirror["action"])
     policies = (policy, self.network.head.old(batch["policy"]))
     terms, sums = loss_terms(policies, value, batch, self.ppo, self._entropy_coef, mirrored)
+    if isinstance(self.network.actor_input, EstimatingInput):
+      terms["estimate"] = self.network.actor_input.errors(batch["obs"]).square().mean(-1)
     own = self.own_loss(terms, policy, value, batch) if self.own_loss else terms
     return total(own, batch["weight"]), sums, own
 

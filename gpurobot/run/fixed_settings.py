@@ -9,6 +9,7 @@ from gpurobot.settings.config import OFF_POLICY, TrainConfig, arguments, off_pol
 NETWORK = (
   *("hidden", "critic_hidden", "critic", "shared", "layer_norm", "activation", "network"),
   *("encoder", "encoder_features", "encoder_shared", "recurrent", "recurrent_units", "squash", "state_std"),
+  "estimate",
 )
 REPLAY = ("buffer_size", "storage", "storage_blocks", "prioritized")
 

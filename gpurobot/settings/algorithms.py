@@ -219,6 +219,10 @@ class PPOConfig(LearnerConfig):
   sequence: int | None = option(
     None, "steps of back-propagation through time; it divides the horizon; null: the horizon", low=1
   )
+  estimate: list[str] = option(
+    [],
+    "blocks of the critic that the policy estimates from its own observations, such as velocity; []: none",
+  )
   squash: bool = option(False, "squash actions by tanh; otherwise the environment clips them")
   state_std: bool = option(False, "standard deviation of the actions from the network, by observation")
   log_std_init: float = option(0.0, "initial log standard deviation of the actions")

@@ -18,7 +18,7 @@ OF_REWARDS = (
   *("gamma", "gae_lambda", "bootstrap", "clip", "value_clip", "lr", "lr_max", "lr_scaling"),
   *("reference_minibatch", "schedule", "kl_target", "critic_coef", "entropy_coef", "entropy_coef_final"),
   *("entropy_steps", "bounds_coef", "mirror_coef", "mirror_augment", "loss", "reward_transform"),
-  *("reward_scale", "rnd", "amp"),
+  *("reward_scale", "estimate", "rnd", "amp"),
 )
 # Settings without effect: their names, another setting of their group, and its value that disables them.
 IDLE = (

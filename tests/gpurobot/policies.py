@@ -3,6 +3,7 @@
 import torch
 
 from gpurobot.deploy.policy import Policy
+from gpurobot.learn.estimator import estimated_columns
 from gpurobot.learn.network import ActorCritic
 from gpurobot.settings.algorithms import PPOConfig, Precision
 
@@ -15,13 +16,16 @@ def make(
   """Return a policy, always the same, whose actions reach their limits, with moments of its observations."""
   torch.manual_seed(0)
   ppo = PPOConfig(**{"hidden": [16, 16], "recurrent_units": 8, "precision": Precision.float32} | settings)
-  network = ActorCritic(dims, actions, choices, ppo, ppo.precision)
-  for parameter in network.parameters():
-    torch.nn.init.normal_(parameter, std=0.5)
+  blocks = {name: ["place"] * min(7, width) + ["speed"] * (width - 7) for name, width in dims.items()}
+  names = {f"column of '{group}'": columns for group, columns in blocks.items()}
+  network = ActorCritic(dims, actions, choices, ppo, estimated=estimated_columns(names, ppo))
+  for name, parameter in network.named_parameters():
+    torch.nn.init.normal_(parameter, std=0.1 if "estimator" in name else 0.5)  # its layers are wide
   count = torch.tensor([100.0]).double()
   moments = {
     group: {"count": count, "mean": torch.randn(width).double(), "m2": 400 * torch.rand(width).double()}
     for group, width in dims.items()
   }
   saved = {"obs_dims": dims, "num_actions": actions, "choices": choices, "network": network.state_dict()}
+  saved |= {"names": names} if ppo.estimate else {}
   return Policy(saved | {"observations": moments}, ppo, NUM_ENVS, torch.device("cpu"))

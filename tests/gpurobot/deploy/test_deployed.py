@@ -42,6 +42,17 @@ def test_it_says_the_controls():
   torch.testing.assert_close(ctrl, torch.stack([1 + 0.5 * action[:, 1], 2 + 3 * action[:, 0]], 1))
 
 
+def test_it_says_the_estimates_in_the_units_of_the_task():
+  trained = make(estimate=["speed"])
+  obs = {group: 3 * torch.randn(NUM_ENVS, width) for group, width in DIMS.items()}
+  agent = trained.agent
+  normal = agent.network.actor_input.estimate(agent.observations(obs)["policy"])
+  shift, scale = (part[7:] for part in agent.observations.moments["critic"].unit)
+  action, estimate = Deployed(trained, None)(obs["policy"])
+  torch.testing.assert_close(estimate, normal * scale + shift)
+  torch.testing.assert_close(action, trained(obs, torch.ones(NUM_ENVS, dtype=torch.bool)).clamp(-1, 1))
+
+
 def test_a_linear_map_is_found():
   action = 2 * torch.rand(200, 3) - 1
   offset, gain = torch.tensor([0.9, -1.8, 40.0]), torch.tensor([0.5, 0.25, 33.5]).diag()

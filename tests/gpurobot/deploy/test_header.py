@@ -36,12 +36,13 @@ int main() {
   static policy::Policy robot;
   KIND input;
   std::vector<float> written;
-  written.reserve(10000 * (policy::kActions + policy::kControls));
+  written.reserve(10000 * (policy::kActions + policy::kControls + policy::kEstimates));
   const int before = allocations;
   while (std::fread(&input, sizeof input, 1, stdin) == 1) {
     robot.step(input NUMBERS);
     for (auto value : robot.action) written.push_back(static_cast<float>(value));
     CONTROLS
+    ESTIMATES
   }
   if (allocations != before) return 1;
   std::fwrite(written.data(), sizeof(float), written.size(), stdout);
@@ -49,11 +50,13 @@ int main() {
 """
 
 
-def run(folder, inputs, *, sensors=False, controls=False):
+def run(folder, inputs, *, sensors=False, controls=False, estimates=False):
   """Compile the header with a program, and return its outputs [steps, n] for inputs [steps, width]."""
   kind, numbers = ("policy::Sensors", "") if sensors else ("Row", ".numbers")
-  more = "for (float value : robot.ctrl) written.push_back(value);" if controls else ""
-  text = MAIN.replace("KIND", kind).replace(" NUMBERS", numbers).replace("CONTROLS", more)
+  text = MAIN.replace("KIND", kind).replace(" NUMBERS", numbers)
+  for word, output, written in (("CONTROLS", "ctrl", controls), ("ESTIMATES", "estimate", estimates)):
+    more = f"for (float value : robot.{output}) written.push_back(value);" if written else ""
+    text = text.replace(word, more)
   (folder / "main.cpp").write_text(text)
   flags = ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror"]
   subprocess.run(["g++", *flags, "main.cpp", "-o", "main"], cwd=folder, check=True)
@@ -83,6 +86,8 @@ POLICIES = {
   "gru": {"recurrent": Recurrence.gru},
   "lstm, raw": {"recurrent": Recurrence.lstm, "normalize_obs": False},
   "choices": {"choices": (3, 2)},
+  "estimates": {"estimate": ["speed"]},
+  "estimates, raw, gru": {"estimate": ["speed"], "normalize_obs": False, "recurrent": Recurrence.gru},
 }
 
 
@@ -95,8 +100,10 @@ def test_a_header_acts_as_the_policy_does(name, tmp_path):
   known = {"task": "toy", "control": {"controls": [{"actuator": "a"}, {"actuator": 'b"'}]}}
   write_header(deployed, known, tmp_path)
   inputs = drawn(DIMS["policy"])
-  found = run(tmp_path, inputs, controls=controls is not None)
-  np.testing.assert_allclose(found, expected(deployed, inputs, deployed.state_width), atol=1e-5, rtol=0)
+  found = run(tmp_path, inputs, controls=controls is not None, estimates=bool(deployed.estimates))
+  wanted = expected(deployed, inputs, deployed.state_width)
+  size = np.abs(wanted).max(0).clip(min=1)  # estimates are in units of their own
+  np.testing.assert_allclose(found / size, wanted / size, atol=1e-5, rtol=0)
 
 
 @torch.no_grad()

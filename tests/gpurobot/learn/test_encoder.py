@@ -93,9 +93,14 @@ def test_a_group_gets_its_numbers_and_the_features_of_its_images():
 def test_actor_and_critic_share_encoders_if_they_may(shared, recurrent):
   torch.manual_seed(0)
   settings = PPOConfig(
-    hidden=[8], encoder_features=8, encoder_shared=shared, recurrent=recurrent, recurrent_units=4
+    hidden=[8],
+    encoder_features=8,
+    encoder_shared=shared,
+    recurrent=recurrent,
+    recurrent_units=4,
+    precision=Precision.float64,
   )
-  network = ActorCritic(DIMS, 2, (), settings, Precision.float64, IMAGES)
+  network = ActorCritic(DIMS, 2, (), settings, IMAGES)
   obs, restart = observations(2, 3, dtype=torch.float64), torch.zeros(2, 3, dtype=torch.bool)
   state = torch.randn(3, network.state_width).double()
   policy, value, _ = network(obs, state, restart)
@@ -109,9 +114,10 @@ def test_actor_and_critic_share_encoders_if_they_may(shared, recurrent):
 
 def test_bf16_rounds_and_no_more():
   torch.manual_seed(0)
-  settings = PPOConfig(hidden=[8], encoder_features=8)
-  exact = ActorCritic(DIMS, 2, (), settings, Precision.float32, IMAGES)
-  rough = ActorCritic(DIMS, 2, (), settings, Precision.bf16, IMAGES)
+  exact, rough = (
+    ActorCritic(DIMS, 2, (), PPOConfig(hidden=[8], encoder_features=8, precision=precision), IMAGES)
+    for precision in (Precision.float32, Precision.bf16)
+  )
   rough.load_state_dict(exact.state_dict())
   obs, state, restart = observations(1, 64), torch.zeros(64, 0), torch.zeros(1, 64, dtype=torch.bool)
   rounded = {name: x.to(rough.input_dtype) if name in DIMS else x for name, x in obs.items()}

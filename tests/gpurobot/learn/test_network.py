@@ -14,7 +14,9 @@ STATE, RESTART = torch.zeros(32, 0), torch.zeros(1, 32, dtype=torch.bool)
 
 def network(precision=Precision.float32, obs_dims=None, **settings) -> ActorCritic:
   torch.manual_seed(0)
-  return ActorCritic(obs_dims or {"policy": 5}, 2, (), PPOConfig(hidden=[16, 8], **settings), precision)
+  return ActorCritic(
+    obs_dims or {"policy": 5}, 2, (), PPOConfig(hidden=[16, 8], precision=precision, **settings)
+  )
 
 
 def test_layers_start_orthogonal_and_the_policy_quiet():

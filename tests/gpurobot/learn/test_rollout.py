@@ -12,9 +12,12 @@ from tests.gpurobot.toy import Config, Task
 def rollout(horizon: int, num_envs: int, limit: int = 1000, sequence: int = 1) -> Rollout:
   env = Task(Config(episode_steps=limit), num_envs, random=Random(0, num_envs))
   ppo = PPOConfig(
-    hidden=[4], recurrent=Recurrence.none if sequence == 1 else Recurrence.gru, recurrent_units=2
+    hidden=[4],
+    recurrent=Recurrence.none if sequence == 1 else Recurrence.gru,
+    recurrent_units=2,
+    precision=Precision.float64,
   )
-  network = ActorCritic(env.obs_dims, env.num_actions, env.choices, ppo, Precision.float64)
+  network = ActorCritic(env.obs_dims, env.num_actions, env.choices, ppo)
   return Rollout(env, network, horizon, sequence, env.device)
 
 
