@@ -50,6 +50,9 @@ class EvaluationSettings(PolicySettings):
   num_envs: int | None = option(
     None, "number of parallel environments; null: one for each episode", low=1, high=MOST_ENVS
   )
+  perturbed: bool = option(
+    False, "act with the noise, delays, pushes and random robots of training; otherwise without"
+  )
   sampled: bool = option(False, "sample actions as in training; otherwise the policy's means are used")
   json: str | None = option(None, "file to write the figures to, as JSON")
 
@@ -156,7 +159,9 @@ def _figure(name: str, sums: Mapping[str, Tensor], metrics: list[str]) -> Figure
 def evaluate(settings: EvaluationSettings, engine: Engine) -> dict[str, Figure]:
   """Return the figures of a checkpoint's policy; raise ConfigError or CheckpointError on bad settings."""
   num_envs = settings.num_envs or settings.episodes
-  trained = load(settings, num_envs, engine)
+  if settings.perturbed and engine is not Engine.own:
+    raise ConfigError(f"perturbed=true acts in engine=own; leave it out with engine={engine}")
+  trained = load(settings, num_envs, engine, settings.perturbed)
   if settings.sampled:
     trained.policy.random = Random(settings.seed, num_envs, 0, trained.env.device)
   figures = run(trained.env, trained.policy, -(-settings.episodes // num_envs))

@@ -156,15 +156,18 @@ def read_policy(source: str | None, device: str = "cpu") -> dict[str, typing.Any
   return saved
 
 
-def load(settings: PolicySettings, num_envs: int, engine: Engine = Engine.own) -> Trained:
+def load(
+  settings: PolicySettings, num_envs: int, engine: Engine = Engine.own, perturbed: bool = False
+) -> Trained:
   """Return the policy and `num_envs` evaluation environments in the given engine.
 
+  perturbed: with the noise, pushes and random robots of training.
   Raises ConfigError or CheckpointError if the checkpoint, the device or the engine does not fit.
   """
   device = World().device(settings.device)
   config, saved = read(settings.checkpoint, to_dict(settings), str(device))
   config = dataclasses.replace(config, env=settings.env or config.env, changed=settings.changed)
-  env = _make_env(config, num_envs, settings.seed, device, engine)
+  env = _make_env(config, num_envs, settings.seed, device, engine, perturbed)
   with checkpoint.fitting(settings.checkpoint, "its own settings"):
     if not isinstance(env, GymnasiumEnv):
       check_fit(str(settings.checkpoint), saved["learner"], env, settings.changed)
@@ -216,7 +219,7 @@ def _changed(config: TrainConfig) -> list[str]:
 
 
 def _make_env(
-  config: TrainConfig, num_envs: int, seed: int, device: torch.device, engine: Engine
+  config: TrainConfig, num_envs: int, seed: int, device: torch.device, engine: Engine, perturbed: bool
 ) -> VecEnv | GymnasiumEnv:
   if engine is Engine.gymnasium:
     changed = _changed(config)
@@ -229,5 +232,7 @@ def _make_env(
     device = torch.device("cpu")  # MuJoCo C runs on the CPU, and the policy with it
     simulation = MujocoSimulation(kind.make_model(config.env), num_envs, kind.outputs)
   random = Random(seed, num_envs, 0, device)
-  env: VecEnv = kind(config.env, num_envs, device, random=random, training=False, simulation=simulation)
+  env: VecEnv = kind(config.env, num_envs, device, random=random, training=perturbed, simulation=simulation)
+  if isinstance(env, Task):
+    env.training = False  # episodes start at their beginning, and curricula stay as they are
   return env

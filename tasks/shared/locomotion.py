@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import actuator, quat, randomize, sensors
+from tasks.shared import actuator, quat, randomize, sensor_errors, sensors
 from tasks.shared.command import VelocityCommands
 from tasks.shared.quat import AXIAL, POLAR
 
@@ -36,7 +36,7 @@ TOUCHING = 1.0  # force above which a foot or a body is in contact [N]
 
 
 @dataclass
-class Config(base.Config):
+class Config(sensor_errors.Config):
   """Settings of a walking robot; each robot has its own defaults in its task."""
 
   action_scale: float = option(
@@ -115,7 +115,7 @@ class Config(base.Config):
   reward_fallen: float = option(-1.0, "weight of the penalty on a fall")
 
 
-class Task(base.Task):
+class Task(sensor_errors.Task):
   """Task of a walking robot: actions are joint targets, the policy observes what sensors can measure.
 
   A robot's task names its parts. Its joints are in the order of its actuators.
@@ -169,6 +169,7 @@ class Task(base.Task):
       "command": base.Sensor(tuple(self.commands.ranges), "m/s, m/s, rad/s", asked),
     }
     self.hidden = () if config.see_velocity else ("velocity",)
+    self.make_errors()
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:
       self.every(config.push_seconds / 2, config.push_seconds, self.push)
@@ -203,6 +204,7 @@ class Task(base.Task):
       "command": self.commands.draw(),
       "command_age": settled,
       "delay": delay,
+      **self.start_errors(),
     }
 
   def new_command(self) -> dict[str, Tensor]:
@@ -217,6 +219,7 @@ class Task(base.Task):
 
   def control(self) -> None:
     """Compute the change of the action."""
+    self.remember_readings()
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
 
@@ -239,6 +242,7 @@ class Task(base.Task):
 
   def update(self) -> None:
     """Update the swing times of the feet and, once a command has settled, the tracking errors."""
+    self.advance_errors()
     standing = self.contacts()
     self.flight.copy_(self.air_time * standing)
     self.air_time.add_(self.dt).mul_(~standing)
@@ -294,7 +298,8 @@ class Task(base.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what the robot measures; for the critic also what it cannot measure."""
-    blocks = self.policy_blocks(self.measure())
+    measured = self.measure()
+    blocks = self.policy_blocks(measured)
     hidden = {
       "feet": self.sim.sensordata[:, self.touch],
       "air_time": self.air_time,
@@ -302,7 +307,7 @@ class Task(base.Task):
       "mass": self.sim.body_mass[:, self.chest],
       "delay": self.delay,
     }
-    return {"policy": self.seen(blocks), "critic": blocks | hidden}
+    return {"policy": self.seen(self.policy_blocks(self.read(measured))), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command."""

@@ -10,7 +10,9 @@ import train
 from gpurobot import evaluate
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
+from tests.tasks import shaken_cartpole
 
 TOY = f"task={toy.__file__}"
 
@@ -160,6 +162,20 @@ def test_the_policy_is_better_without_noise(trained, tmp_path):
     for word in ("false", "true")
   )
   assert means["value"] - means["interval_95"] > sampled["value"] + sampled["interval_95"]
+
+
+def test_a_policy_is_perturbed_as_in_training_through_whole_episodes(tmp_path):
+  task = f"task={shaken_cartpole.__file__}"
+  train.main([task, "num_envs=64", "max_iterations=1", "env.noise_position=0.5", f"run_dir={tmp_path}"])
+  words = [f"checkpoint={tmp_path}", task, "episodes=16", "env.episode_steps=10"]
+  calm, noisy = (figures(tmp_path, *words, f"perturbed={word}")["own"] for word in ("false", "true"))
+  assert calm["length"] == noisy["length"] == {"value": 10, "interval_95": 0}
+  assert calm["return"] != noisy["return"]
+
+
+def test_other_engines_perturb_nothing():
+  with pytest.raises(ConfigError, match="perturbed=true acts in engine=own; leave it out with engine=mujoco"):
+    evaluate.show(evaluate.EvaluationSettings(demo="cartpole", perturbed=True, engine=evaluate.Engine.mujoco))
 
 
 def test_a_policy_of_gymnasium_s_task_does_as_well_in_gymnasium_itself(tmp_path, capsys):

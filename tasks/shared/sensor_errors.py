@@ -1,0 +1,120 @@
+"""Errors of an IMU and of joint encoders in training: bias, drift, resolution, latency, lost packets.
+
+Magnitudes of small robots: a MEMS gyro (Bosch BMI088) has a bias of up to 0.017 rad/s, encoders are zeroed by
+hand to 0.01 to 0.02 rad, and a bus delivers readings 1 to 10 ms late.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks import base
+from tasks.base import option
+
+GROUPS = ({"angular_velocity", "gravity"}, {"angles", "speeds"})  # the IMU's sensors, the encoders'
+MOST_LOST = 4  # packets lost in a row
+
+
+@dataclass
+class Config(base.Config):
+  """Settings of sensors; all act in training only."""
+
+  gyro_bias: float = option(0.0, "largest bias of the gyro in an episode, along each axis", "rad/s", low=0)
+  gyro_drift: float = option(0.0, "random walk of the gyro's bias in a second", "rad/s", low=0)
+  tilt_bias: float = option(0.0, "largest error of the IMU's roll and pitch in an episode", "rad", low=0)
+  encoder_bias: float = option(0.0, "largest error of a joint's zero in an episode", "rad", low=0)
+  encoder_step: float = option(0.0, "resolution of the joint angles", "rad", low=0)
+  imu_latency: float = option(0.0, "age of the IMU's readings", "s", low=0)
+  encoder_latency: float = option(0.0, "age of the encoders' readings", "s", low=0)
+  latency_jitter: float = option(0.0, "largest change of both ages, drawn in each step", "s", low=0)
+  packet_loss: float = option(0.0, "share of the steps without a new reading", low=0, high=1)
+
+
+SETTINGS = tuple(vars(Config)["__annotations__"])
+
+
+class Task(base.Task):
+  """Task of a robot with an IMU and joint encoders, whose `sensors` are those of `sensors.legged`."""
+
+  config: Config
+
+  def make_errors(self) -> None:
+    """Create the buffers of the errors; `setup` calls it once `sensors` is set."""
+    config = self.config
+    self.has_errors = self.training and any(getattr(config, name) for name in SETTINGS)
+    if not self.has_errors:
+      return
+    self.read_widths = {
+      name: len(self.sensors[name].columns) for group in GROUPS for name in self.sensors if name in group
+    }
+    width = sum(self.read_widths.values())
+    # Errors of roll and pitch are small: gravity stays a unit vector nearly.
+    spread = {"angular_velocity": config.gyro_bias, "angles": config.encoder_bias}
+    self.bias_spread = self._readings({**spread, "gravity": (config.tilt_bias, config.tilt_bias, 0.0)})
+    self.bias_drift = self._readings({"angular_velocity": config.gyro_drift * math.sqrt(self.dt)})
+    self.reading_group = self._readings(dict.fromkeys(GROUPS[1], 1.0)).long()  # 0: the IMU's
+    ages = config.imu_latency, config.encoder_latency
+    self.reading_age = self.constant(ages) / self.dt  # [steps]
+    lost = MOST_LOST if config.packet_loss else 0
+    steps = math.ceil((max(ages) + config.latency_jitter) / self.dt) + lost
+    self.bias = self.buffer(width)
+    self.past_readings = self.buffer(steps, width)  # without errors, the latest first
+    self.known_readings = self.buffer(dtype=torch.int64)  # number of them in this episode
+    self.lost = self.buffer(len(GROUPS))  # packets lost in a row
+
+  def _readings(self, values: Mapping[str, float | tuple[float, ...]]) -> Tensor:
+    """Return a number for each column of the readings [width]."""
+    numbers = (np.broadcast_to(values.get(name, 0.0), n) for name, n in self.read_widths.items())
+    return self.constant(np.concatenate([*numbers]))
+
+  def start_errors(self) -> dict[str, Tensor]:
+    """Return the bias of an episode, for `initial_state`."""
+    if not self.has_errors:
+      return {}
+    return {"bias": self.bias_spread * self.random.uniform("bias", (len(self.bias_spread),), -1.0, 1.0)}
+
+  def remember_readings(self) -> None:
+    """Keep the present readings for later steps, before the simulation takes one; `control` calls it."""
+    if self.has_errors and self.past_readings.shape[1]:
+      now = self._joined(self.measure()).unsqueeze(1)
+      self.past_readings.copy_(torch.cat([now, self.past_readings[:, :-1]], 1))
+      self.known_readings.add_(1).clamp_(max=self.past_readings.shape[1])
+
+  def advance_errors(self) -> None:
+    """Let the bias of the gyro drift, and lose packets; `update` calls it."""
+    if not self.has_errors:
+      return
+    if self.config.gyro_drift:
+      self.bias += self.bias_drift * self.random.normal("gyro drift", (len(self.bias_drift),))
+    if self.config.packet_loss:
+      missing = self.random.uniform("packet loss", (len(GROUPS),)) < self.config.packet_loss
+      self.lost.copy_((self.lost + 1).clamp(max=MOST_LOST) * missing)
+
+  def read(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return `measured` [num_envs, n] with the errors of this step; other sensors are unchanged."""
+    if not self.has_errors:
+      return {**measured}
+    now = self._late(self._joined(measured)) + self.bias
+    readings = dict(zip(self.read_widths, now.split([*self.read_widths.values()], 1), strict=True))
+    if step := self.config.encoder_step:
+      readings["angles"] = (readings["angles"] / step).round() * step
+    return {**measured, **readings}
+
+  def _late(self, now: Tensor) -> Tensor:
+    """Return the readings [num_envs, width] that have arrived, interpolated between the steps."""
+    if not self.past_readings.shape[1]:
+      return now
+    jitter = self.config.latency_jitter / self.dt * self.random.uniform("jitter", (len(GROUPS),), -1.0, 1.0)
+    age = (self.reading_age + self.lost + jitter).clamp(min=0).minimum(self.known_readings.unsqueeze(1))
+    age, all_readings = age[:, self.reading_group], torch.cat([now.unsqueeze(1), self.past_readings], 1)
+    later, earlier = (
+      all_readings.gather(1, index.long().unsqueeze(1)).squeeze(1) for index in (age.floor(), age.ceil())
+    )
+    return torch.lerp(later, earlier, age.frac())
+
+  def _joined(self, measured: Mapping[str, Tensor]) -> Tensor:
+    return torch.cat([measured[name] for name in self.read_widths], 1)
