@@ -1,5 +1,5 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
-# make quick                   lint and the unit tests, of the folders in QUICK: within a minute
+# make quick                   lint and the unit tests, of the folders in QUICK: three minutes on two cores
 # make test                    lint, format check, type check and the test suite, without tests marked as thorough
 #                              unless GPUROBOT_ALL_TESTS is set
 # make fuzz                    850 random models against MuJoCo C, a million answers of the solver: an hour

@@ -4,32 +4,33 @@ Every environment contributes the same number of complete episodes, its first on
 would count more often than long ones.
 """
 
+import contextlib
 import dataclasses
+import io
 import json
 import math
+import shutil
 import sys
-import warnings
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from tensordict import TensorDict
-from torch import Tensor
 
-from gpurobot.deploy.gymnasium_env import GymnasiumEnv
-from gpurobot.deploy.policy import Policy
+from gpurobot import export
+from gpurobot.deploy.compiled import COMPILER, Compiled
+from gpurobot.deploy.exported import NAMES, Exported
+from gpurobot.deploy.figures import Act, Figure, run, table
+from gpurobot.deploy.header import HEADER
 from gpurobot.deploy.trained import Engine, PolicySettings, load, start
-from gpurobot.learn.algorithm import counted
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
-from gpurobot.run.output import aligned
+from gpurobot.run import checkpoint
+from gpurobot.run.csv_log import NAME, numbers
 from gpurobot.settings.config import MOST_ENVS, ConfigError, option
 
-Z = 1.96  # 95 % of a normal distribution lie within this many standard deviations of the mean
-SEEN = "seen"  # sum of an episode's observations, which identifies a repetition
-MATRIX = 2  # dimensions of an observation group; an image has more
-ALIKE = 1e-5  # relative difference of two episodes that rounding explains: batches round by their size
+TAIL = 0.1  # share of the log's rows, the last ones, that stand for the training in a report
 
 
 @dataclasses.dataclass
@@ -50,6 +51,10 @@ class EvaluationSettings(PolicySettings):
   num_envs: int | None = option(
     None, "number of parallel environments; null: one for each episode", low=1, high=MOST_ENVS
   )
+  report: bool = option(
+    False,
+    "print side by side: training, engine=own, perturbed, engine=mujoco, and there the exported ONNX and C++",
+  )
   perturbed: bool = option(
     False, "act with the noise, delays, pushes and random robots of training; otherwise without"
   )
@@ -57,126 +62,79 @@ class EvaluationSettings(PolicySettings):
   json: str | None = option(None, "file to write the figures to, as JSON")
 
 
-@dataclasses.dataclass(frozen=True)
-class Figure:
-  """A mean over episodes, with its confidence interval."""
+def evaluate(settings: EvaluationSettings, engine: Engine, policy: Act | None = None) -> dict[str, Figure]:
+  """Return the figures of a checkpoint's policy, or of another one in its place.
 
-  value: float
-  deviations: Tensor  # deviation of each episode from the mean [episodes]
-  least: float = 0.0  # lower bound of `interval`, for episodes that are all alike
-
-  @classmethod
-  def mean(cls, sums: Tensor, counts: Tensor) -> "Figure":
-    """Return the sum of `sums` [episodes] over the sum of `counts` [episodes]; nan if the latter is 0."""
-    value = sums.sum() / counts.sum()
-    return cls(float(value), (sums - value * counts) / counts.mean())
-
-  @classmethod
-  def share(cls, happened: Tensor) -> "Figure":
-    """Return the share of episodes with an event, from `happened` [episodes], 0 or 1 each.
-
-    If all or none have it, the interval is Wilson's (1927), z^2 / (n + z^2), not 0.
-    """
-    value, n = happened.mean(), len(happened)
-    return cls(float(value), happened - value, Z**2 / (n + Z**2))
-
-  @property
-  def interval(self) -> float:
-    """Half the width of the 95 % confidence interval; nan for a single episode."""
-    n = len(self.deviations)
-    return max(Z * float(self.deviations.std()) / math.sqrt(n), self.least) if n > 1 else math.nan
-
-  def __sub__(self, other: "Figure") -> "Figure":
-    """Return the difference of two figures over paired episodes."""
-    least = max(self.least, other.least)
-    return Figure(self.value - other.value, self.deviations - other.deviations, least)
-
-
-@torch.no_grad()
-def run(env: VecEnv | GymnasiumEnv, policy: Policy, rounds: int) -> dict[str, Figure]:
-  """Return figures over the first `rounds` episodes of each environment, by name.
-
-  return, length [steps]: means over episodes. success: share of the successful episodes, if the task defines
-  success. diverged: share of episodes with a diverged simulation. return/<term>: part of the return due to
-  one reward term, weighted. The task's metrics: means over all steps. Warns if all episodes are the same.
+  Raises ConfigError or CheckpointError on bad settings.
   """
-  names: list[str] = []
-  finished = torch.zeros(env.num_envs, dtype=torch.int64, device=env.device)
-  obs, ended = env.reset(), torch.ones_like(finished, dtype=torch.bool)
-  while bool((finished < rounds).any()):
-    step = env.step(policy(obs, ended))
-    quantities = _quantities(step) | {SEEN: _sizes(obs)}
-    if not names:
-      names, metrics = list(quantities), list(step["metrics"].keys())
-      running = torch.zeros(len(names), env.num_envs, dtype=torch.float64, device=env.device)
-      results = running.repeat(rounds, 1, 1)
-    running += torch.stack([quantity.to(running.dtype) for quantity in quantities.values()])
-    ended = step["terminated"] | step["truncated"] | ~step["valid"]
-    counted = (ended & (finished < rounds)).nonzero().squeeze(1)
-    results[finished[counted], :, counted] = running[:, counted].T
-    finished += ended
-    running.masked_fill_(ended, 0)
-    obs = step["obs"]
-  sums = dict(zip(names, results.transpose(0, 1).flatten(1).cpu(), strict=True))
-  if len(sums[SEEN]) > 1 and all(_is_constant(sums[name]) for name in ("return", "length", SEEN)):
-    warnings.warn(
-      f"all {len(sums[SEEN])} episodes are the same, so the intervals say nothing; "
-      "sampled=true makes them differ",
-      stacklevel=3,  # past torch.no_grad
-    )
-  return {name: _figure(name, sums, metrics) for name in names if name != SEEN}
-
-
-def _sizes(obs: TensorDict) -> Tensor:
-  """Return the sum of the magnitudes [num_envs] of all observations of the policy."""
-  parts = [obs["policy"], *(image for image in obs.values() if image.ndim > MATRIX)]
-  return torch.stack([part.flatten(1).abs().sum(1, dtype=torch.float32) for part in parts]).sum(0)
-
-
-def _is_constant(sums: Tensor) -> bool:
-  """Return whether all episodes have the same sum [episodes], up to rounding."""
-  return bool(torch.allclose(sums, sums[:1], rtol=ALIKE, atol=0))
-
-
-def _quantities(step: TensorDict) -> dict[str, Tensor]:
-  """Return a step's contributions to an episode's sums [num_envs], by name; 0 where the step diverged."""
-  valid, reward, success = step["valid"], step["reward"], step.get("success", None)
-  quantities = {"return": reward, "length": torch.ones_like(reward)}
-  quantities |= {} if success is None else {"success": success}
-  quantities |= {f"return/{name}": term for name, term in step["reward_terms"].items()}
-  quantities |= dict(step["metrics"].items())
-  return {name: x.where(valid, 0) for name, x in quantities.items()} | {"diverged": ~valid}
-
-
-def _figure(name: str, sums: Mapping[str, Tensor], metrics: list[str]) -> Figure:
-  """Return the figure of a quantity from its sums over each episode [episodes]."""
-  if name in ("success", "diverged"):
-    return Figure.share(sums[name])
-  lengths = sums["length"]
-  return Figure.mean(sums[name], lengths if name in metrics else torch.ones_like(lengths))
-
-
-def evaluate(settings: EvaluationSettings, engine: Engine) -> dict[str, Figure]:
-  """Return the figures of a checkpoint's policy; raise ConfigError or CheckpointError on bad settings."""
   num_envs = settings.num_envs or settings.episodes
   if settings.perturbed and engine is not Engine.own:
     raise ConfigError(f"perturbed=true acts in engine=own; leave it out with engine={engine}")
   trained = load(settings, num_envs, engine, settings.perturbed)
   if settings.sampled:
     trained.policy.random = Random(settings.seed, num_envs, 0, trained.env.device)
-  figures = run(trained.env, trained.policy, -(-settings.episodes // num_envs))
+  figures = run(trained.env, policy or trained.policy, -(-settings.episodes // num_envs))
   dropped = int(trained.env.counters().get("overflow", 0)) if isinstance(trained.env, VecEnv) else 0
   if dropped:
     print(f"warning: {dropped} contacts exceeded the capacity and were dropped", file=sys.stderr)
   return figures
 
 
+def report_columns(settings: EvaluationSettings) -> dict[str, dict[str, Figure]]:
+  """Return the figures of each step of the way, by its name and theirs.
+
+  The training's have the interval of its last rows, others that of their episodes. A demo has no training,
+  and without a compiler there is no C++.
+  """
+  plain, logged = dataclasses.replace(settings, perturbed=False), {}
+  here = evaluate(plain, Engine.own)
+  if not settings.demo:
+    logged = {name: one for name, one in _training(str(settings.checkpoint)).items() if name in here}
+  found = {
+    **({"training": logged} if logged else {}),
+    "here": here,
+    "perturbed": evaluate(dataclasses.replace(settings, perturbed=True), Engine.own),
+    "MuJoCo C": evaluate(plain, Engine.mujoco),
+  }
+  with tempfile.TemporaryDirectory() as scratch:
+    for name, policy in _exported(settings, Path(scratch)):
+      found[f"{name} in MuJoCo C"] = evaluate(plain, Engine.mujoco, policy)
+  return found
+
+
+def _training(source: str) -> dict[str, Figure]:
+  """Return the means of the last rows of a run's log; nothing where the run has none."""
+  rows = numbers(checkpoint.find(source).parent / NAME)
+  tail = rows[-max(2, int(TAIL * len(rows))) :]
+  if len(tail) < 2:
+    return {}
+  logged = {name: torch.tensor([row[name] for row in tail]) for name in tail[0]}
+  return {name: Figure.mean(x, torch.ones_like(x)) for name, x in logged.items()}
+
+
+def _exported(settings: EvaluationSettings, folder: Path) -> Iterator[tuple[str, Any]]:
+  """Export the policy to a folder; yield the names of the programs that can run it, and the policies."""
+  own = {field.name: getattr(settings, field.name) for field in dataclasses.fields(PolicySettings)}
+  with contextlib.redirect_stdout(io.StringIO()):
+    export.export(export.Export(**own, folder=str(folder)))
+  num_envs = settings.num_envs or settings.episodes
+  yield "ONNX", Exported(folder / NAMES[0], num_envs)
+  if (folder / HEADER).exists() and shutil.which(COMPILER):
+    yield "C++", Compiled(folder, num_envs)
+
+
 def show(settings: EvaluationSettings) -> None:
   """Print a table of the figures with their 95 % intervals, and write them to the file `json`."""
   if settings.gap and settings.engine is Engine.own:
     raise ConfigError("gap=true compares another engine with engine=own; add engine=mujoco")
-  found = evaluate(settings, settings.engine)
-  figures = {settings.engine.name: found}
+  if settings.report:
+    if settings.engine is not Engine.own or settings.gap or settings.perturbed:
+      raise ConfigError("report=true shows other engines and perturbations too; leave these settings out")
+    figures = report_columns(settings)
+    found = figures["here"]
+  else:
+    found = evaluate(settings, settings.engine)
+    figures = {settings.engine.name: found}
   if settings.gap:
     own = evaluate(settings, Engine.own)
     figures |= {"own": own, "gap": {name: found[name] - own[name] for name in found if name in own}}
@@ -186,15 +144,6 @@ def show(settings: EvaluationSettings) -> None:
     write(
       Path(settings.json), {"episodes": episodes} | {name: _plain(part) for name, part in figures.items()}
     )
-
-
-def table(episodes: int, figures: Mapping[str, Mapping[str, Figure]]) -> str:
-  """Return a table with a line for each figure and a column for each engine, by name: value +- interval."""
-  rows = [[counted(episodes, "episode"), *figures]]
-  for name in next(iter(figures.values())):
-    found = [part[name] for part in figures.values() if name in part]
-    rows.append([name, *(f"{figure.value:.6g} +- {figure.interval:.3g}" for figure in found)])
-  return "\n".join(aligned(rows))
 
 
 def _plain(figures: Mapping[str, Figure]) -> dict[str, dict[str, float | None]]:

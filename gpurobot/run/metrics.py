@@ -45,6 +45,7 @@ METRICS = (
     "own_loss/*",
     "term of the loss that ppo.loss (sac, td3) returns, weighted, mean over samples",
   ),
+  Metric("estimate/*", "estimate/*", "root mean square error of a block that ppo.estimate names"),
   Metric("explained_variance", "value/explained_variance", "explained variance of the returns by the critic"),
   Metric("value/mean", "value/mean", "mean value of the states, in units of the transformed reward"),
   Metric(

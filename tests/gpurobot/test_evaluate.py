@@ -1,5 +1,6 @@
 import json
 import math
+import shutil
 
 import pytest
 import torch
@@ -8,10 +9,13 @@ from tensordict import TensorDict
 import tasks
 import train
 from gpurobot import evaluate
+from gpurobot.deploy import figures as figures_of
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
+from gpurobot.run.csv_log import numbers
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
+from tests.instances import thorough
 from tests.tasks import shaken_cartpole
 
 TOY = f"task={toy.__file__}"
@@ -46,7 +50,7 @@ def act(*_):
 
 @pytest.mark.parametrize("rounds", [1, 4])
 def test_short_episodes_count_no_more_than_long_ones(rounds):
-  found = evaluate.run(Counting(), act, rounds)
+  found = figures_of.run(Counting(), act, rounds)
   returns = found["return"].value + found["return"].deviations
   assert sorted(returns.tolist()) == sorted([1.0, 2.0, 3.0] * rounds)
   assert found["length"].value == found["return"].value == 2
@@ -65,7 +69,7 @@ def test_what_diverged_counts_up_to_there():
       step["reward"][~step["valid"]] = torch.nan
       return step
 
-  found = evaluate.run(Diverging(), act, 1)
+  found = figures_of.run(Diverging(), act, 1)
   assert found["diverged"].value == 1
   assert found["return"].value == pytest.approx((0 + 1 + 2) / 3)
 
@@ -76,23 +80,23 @@ def test_an_interval_holds_the_truth_19_times_in_20():
   for _ in range(1000):
     counts = torch.randint(1, 9, (60,), generator=generator).double()
     sums = counts * 3 + counts.sqrt() * torch.randn(60, generator=generator)
-    figure = evaluate.Figure.mean(sums, counts)
+    figure = figures_of.Figure.mean(sums, counts)
     hits += abs(figure.value - 3) < figure.interval
   assert 930 <= hits <= 965
 
 
 def test_a_share_of_all_or_nothing_is_not_certain():
-  assert evaluate.Figure.share(torch.ones(100)).interval == pytest.approx(0.037, abs=5e-4)  # Wilson: 0.963
+  assert figures_of.Figure.share(torch.ones(100)).interval == pytest.approx(0.037, abs=5e-4)  # Wilson: 0.963
   half = torch.arange(100) % 2.0
-  assert evaluate.Figure.share(half).interval == pytest.approx(0.098, abs=1e-3)  # 1.96 sqrt(p (1 - p) / n)
-  both = evaluate.Figure.share(half) - evaluate.Figure.share(half)
+  assert figures_of.Figure.share(half).interval == pytest.approx(0.098, abs=1e-3)  # 1.96 sqrt(p (1 - p) / n)
+  both = figures_of.Figure.share(half) - figures_of.Figure.share(half)
   assert (both.value, both.interval) == (0, pytest.approx(0.037, abs=5e-4))
 
 
 def test_a_difference_is_taken_pair_by_pair():
   start = torch.randn(50, dtype=torch.float64)
   one = torch.ones_like(start)
-  gap = evaluate.Figure.mean(start + 0.5, one) - evaluate.Figure.mean(start, one)
+  gap = figures_of.Figure.mean(start + 0.5, one) - figures_of.Figure.mean(start, one)
   assert gap.value == pytest.approx(0.5)
   assert gap.interval < 1e-12
 
@@ -106,15 +110,15 @@ def repeating(seen: torch.Tensor) -> Counting:
 
 def test_episodes_that_are_all_the_same_are_said():
   with pytest.warns(UserWarning, match="^all 6 episodes are the same, so .*; sampled=true "):
-    found = evaluate.run(repeating(torch.ones(3)), act, 2)
+    found = figures_of.run(repeating(torch.ones(3)), act, 2)
   assert (found["return"].value, found["return"].interval) == (2, 0)
   assert "seen" not in found
 
 
 def test_equal_returns_of_different_episodes_are_no_repetition(recwarn):
-  found = evaluate.run(repeating(torch.tensor([1.0, 1.0, 1.001])), act, 1)
+  found = figures_of.run(repeating(torch.tensor([1.0, 1.0, 1.001])), act, 1)
   assert found["return"].interval == 0
-  evaluate.run(Counting(), act, 1)
+  figures_of.run(Counting(), act, 1)
   assert not recwarn.list
 
 
@@ -151,7 +155,7 @@ def test_a_run_folder_is_evaluated(trained, tmp_path, capsys):
 
 
 def test_one_episode_has_no_interval(trained, tmp_path):
-  assert math.isnan(evaluate.Figure.mean(torch.ones(1), torch.ones(1)).interval)
+  assert math.isnan(figures_of.Figure.mean(torch.ones(1), torch.ones(1)).interval)
   found = figures(tmp_path, f"checkpoint={trained}", TOY, "episodes=1")
   assert found["own"]["return"]["interval_95"] is None
 
@@ -171,6 +175,23 @@ def test_a_policy_is_perturbed_as_in_training_through_whole_episodes(tmp_path):
   calm, noisy = (figures(tmp_path, *words, f"perturbed={word}")["own"] for word in ("false", "true"))
   assert calm["length"] == noisy["length"] == {"value": 10, "interval_95": 0}
   assert calm["return"] != noisy["return"]
+
+
+@thorough
+def test_a_report_shows_the_whole_way(tmp_path):
+  train.main(["task=cartpole", "num_envs=64", "max_iterations=12", "log_every=1", f"run_dir={tmp_path}"])
+  found = figures(tmp_path, f"checkpoint={tmp_path}", "episodes=8", "env.episode_steps=100", "report=true")
+  exported = [f"{name} in MuJoCo C" for name in ("ONNX", *["C++"] * bool(shutil.which("g++")))]
+  assert [*found] == ["episodes", "training", "here", "perturbed", "MuJoCo C", *exported]
+  for name in ("here", *exported):
+    assert found[name]["return"]["value"] == pytest.approx(found["MuJoCo C"]["return"]["value"], rel=0.02)
+  rows = numbers(tmp_path / "metrics.csv")[-2:]
+  assert found["training"]["length"]["value"] == pytest.approx(sum(row["length"] for row in rows) / 2)
+
+
+def test_a_report_has_no_settings_of_its_parts():
+  with pytest.raises(ConfigError, match="report=true shows other engines and perturbations too; leave"):
+    evaluate.show(evaluate.EvaluationSettings(demo="cartpole", report=True, perturbed=True))
 
 
 def test_other_engines_perturb_nothing():

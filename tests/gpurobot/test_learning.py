@@ -10,7 +10,7 @@ import torch
 from tensordict import TensorDict
 
 import tasks
-from gpurobot import evaluate
+from gpurobot.deploy import figures
 from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.env import VecEnv
@@ -180,7 +180,7 @@ def train(env, config, iterations):
 def mean_return(learner, config, env):
   """Return the mean return of one episode in each environment, of the policy without noise."""
   policy = Policy(learner.state_dict(), algorithm_settings(config), env.num_envs, CPU)
-  return evaluate.run(env, policy, rounds=1)["return"].value
+  return figures.run(env, policy, rounds=1)["return"].value
 
 
 def bandit(seed, choices=(), **settings):
