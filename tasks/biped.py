@@ -57,7 +57,7 @@ class Config(gait.Config):
 
 
 class Task(gait.Task):
-  """Biped task with 23 actions, joint targets, and 83 observations of the policy."""
+  """Biped task with 23 actions, joint targets, and 80 observations of the policy."""
 
   robot = base.ASSETS / "biped" / "robot.xml"
   joints = (

@@ -155,7 +155,8 @@ class Task(base.Task):
     self.lost = self.buffer(dtype=torch.bool)  # whether the motion is lost
     self.joint_zero = self.buffer(len(robot.joints))  # errors of the joints' zeros in an episode [rad]
     self.last_action, self.change = self.buffer(self.num_actions), self.buffer(self.num_actions)
-    self.hidden = () if config.see_velocity else ("anchor_place", "velocity")
+    unmeasured = dict.fromkeys(("anchor_place", "velocity"), "env.see_velocity=true")
+    self.hidden = {} if config.see_velocity else unmeasured
     self.sensors = self._sensors(robot)
     if self.training:
       self._disturb()

@@ -19,7 +19,7 @@ class Config(locomotion.Config):
 
 
 class Task(locomotion.Task):
-  """Quadruped task with 12 actions, joint targets; 48 observations of the policy, 59 of the critic."""
+  """Quadruped task with 12 actions, joint targets; 45 observations of the policy, 59 of the critic."""
 
   robot = base.ASSETS / "quadruped" / "robot.xml"
   joints = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh", "calf"))

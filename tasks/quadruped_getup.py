@@ -81,7 +81,8 @@ class Task(base.Task):
     self.low, self.high = ranges.unbind(1)  # [12] [rad]
     self.middle, self.half = (self.low + self.high) / 2, (self.high - self.low) / 2  # [12] [rad]
     self.trunk = self.body_of(quadruped.Task.trunk)
-    self.sensors, self.hidden = sensors.legged(self.model, joints, self.action_names()), ("velocity",)
+    self.sensors = sensors.legged(self.model, joints, self.action_names())
+    self.hidden = {"velocity": ""}  # the critic alone has it, whatever the settings
     self.held = self.buffer(12)  # joint angles held until the policy takes over [rad]
     self.waits = self.buffer()  # time until the policy takes over [s]
     self.last_action = self.buffer(12)

@@ -66,7 +66,7 @@ class Config(quadruped.Config):
 
 
 class Task(quadruped.Task):
-  """Quadruped rough task with 12 actions; 125 observations of the policy, 136 of the critic."""
+  """Quadruped rough task with 12 actions; 122 observations of the policy, 136 of the critic."""
 
   config: Config
 
@@ -103,7 +103,7 @@ class Task(quadruped.Task):
     points = tuple(f"x={x:.3g} y={y:.3g}" for x, y, _ in grid)
     depth = f"depth of the ground below {self.trunk} at a place ahead (x) and to the left (y), minus home's"
     self.sensors = {**self.sensors, "scan": base.Sensor(points, "m", depth)}
-    self.hidden += ("scan",) if config.blind else ()
+    self.hidden = {**self.hidden, **({"scan": "env.blind=false"} if config.blind else {})}
 
   # ---- curriculum and commands ----
 

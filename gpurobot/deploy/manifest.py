@@ -12,6 +12,7 @@ import torch
 
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.learn.env import VecEnv
+from gpurobot.learn.identity import POLICY
 from gpurobot.settings.config import TrainConfig, to_dict
 from physics import Model
 from tasks.base import Task
@@ -130,7 +131,7 @@ def _short(path: Path) -> str:
 def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
   """Return rates, observation, commands and the robot's parts; `names` are from the policy's training."""
   robot, model = env.scene(env.config), env.model
-  columns = names.get("column of 'policy'", env.obs_names["policy"])
+  columns = names.get(POLICY, env.obs_names["policy"])
   columns = columns[: len(columns) // env.observations.lengths["policy"]]
   return {
     "robot": _short(robot) if isinstance(robot, Path) else f"see {_place(env.scene)}",

@@ -17,7 +17,7 @@ from gpurobot.deploy.policy import Policy
 from gpurobot.device.distributed import World
 from gpurobot.learn.agent import Spaces
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.identity import compare
+from gpurobot.learn.identity import check_hidden, compare
 from gpurobot.learn.own_code import OF_TRAINING
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
@@ -190,6 +190,7 @@ def _ranks(source: str, saved: Mapping[str, typing.Any]) -> Sequence[Mapping[str
 def check_fit(source: str, learner: Mapping[str, typing.Any], env: VecEnv, changed: bool) -> None:
   """Raise ConfigError if the policy's observations or actions differ from the environments'."""
   then, now = Spaces.saved(learner), Spaces.of(env)
+  check_hidden(source, then.names, then.obs_dims["policy"], env)
   for name, before, after in zip(Spaces._fields, then, now, strict=True):
     if name != "names" and before != after:
       raise ConfigError(

@@ -73,6 +73,11 @@ class VecEnv(Protocol):
     return {}
 
   @property
+  def hidden(self) -> Mapping[str, str]:
+    """Blocks that the policy lacks, and the setting that shows each of them, or ""."""
+    return {}
+
+  @property
   def identity(self) -> Mapping[str, Any]:
     """Names of actions, joints and controls, in order, and digests of the model; see `identity.names_of`."""
     return {}

@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 from gpurobot.learn.encoder import GroupInput
 from gpurobot.learn.env import Image
+from gpurobot.learn.identity import CRITIC, POLICY
 from gpurobot.learn.layers import hidden, linear
 from gpurobot.settings.algorithms import PPOConfig
 from gpurobot.settings.config import ConfigError
 
 UNITS = (128, 64)  # of the hidden layers
-CRITIC, POLICY = "column of 'critic'", "column of 'policy'"
 
 
 def estimated_columns(names: Mapping[str, Sequence[str]], ppo: PPOConfig) -> dict[str, list[int]]:

@@ -9,11 +9,27 @@ from gpurobot.learn.env import VecEnv
 from gpurobot.learn.saved_state import check_saved
 from gpurobot.settings.config import ConfigError
 
+COLUMN = "column of '{}'"
+POLICY, CRITIC = COLUMN.format("policy"), COLUMN.format("critic")
+
 
 def names_of(env: VecEnv) -> dict[str, Any]:
   """Return by kind the names of columns, actions, joints and controls, in order, and digests of the model."""
-  columns = {f"column of '{group}'": list(names) for group, names in env.obs_names.items()}
+  columns = {COLUMN.format(group): list(names) for group, names in env.obs_names.items()}
   return columns | dict(env.identity)
+
+
+def check_hidden(source: str, then: Mapping[str, Any], width: int, env: VecEnv) -> None:
+  """Raise ConfigError if a policy observed blocks that the environments hide, with the settings to show them.
+
+  then: the names in its checkpoint, which may be older than these. width: of its observations.
+  """
+  columns = then.get(POLICY, ())
+  wider = not columns and width > env.obs_dims["policy"]
+  lost = [name for name, setting in env.hidden.items() if setting and (wider or name in columns)]
+  if lost:
+    settings = " ".join(dict.fromkeys(env.hidden[name] for name in lost))
+    raise ConfigError(f"'{source}' observed {' and '.join(lost)}, which the policy lacks now: add {settings}")
 
 
 def compare(source: str, then: Any, now: Mapping[str, Any], changed: bool, *, exact: bool = False) -> None:

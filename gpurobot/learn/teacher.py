@@ -10,7 +10,7 @@ from torch import Tensor
 from gpurobot.learn.agent import Agent
 from gpurobot.learn.distribution import Distribution, Gaussian, MultiDiscrete, Squashed
 from gpurobot.learn.env import VecEnv
-from gpurobot.learn.identity import compare, names_of
+from gpurobot.learn.identity import COLUMN, POLICY, check_hidden, compare, names_of
 from gpurobot.settings.config import ConfigError
 
 GROUP = "teacher"  # observations of the teachers; without this group they see the policy's
@@ -80,9 +80,11 @@ def check(
   spaces = teacher.agent.spaces
   if spaces.images:
     raise ConfigError(f"teacher={teacher.name} observed images; take a teacher that sees numbers alone")
-  own, columns = names_of(env), "column of 'policy'"
-  seen = own.get(f"column of '{group}'", spaces.names.get(columns))
-  shown = {kind: names for kind, names in own.items() if "column" not in kind} | {columns: seen}
+  own = names_of(env)
+  if group == "policy":
+    check_hidden(teacher.name, spaces.names, teacher.width, env)
+  seen = own.get(COLUMN.format(group), spaces.names.get(POLICY))
+  shown = {kind: names for kind, names in own.items() if "column" not in kind} | {POLICY: seen}
   compare(teacher.name, spaces.names, shown, changed)
   if teacher.width != width:
     raise ConfigError(

@@ -19,7 +19,7 @@ import torch
 from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import Algorithm
-from gpurobot.learn.identity import compare, names_of
+from gpurobot.learn.identity import COLUMN, check_hidden, compare, names_of
 from gpurobot.run import fixed_settings, replay_files
 from gpurobot.run.files import rewrite
 from gpurobot.run.output import tell
@@ -120,7 +120,7 @@ def load(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
   _check_format(path, content)
   _check_content(path, content)
   if isinstance(names := content.get("obs_names"), dict) and "learner" in content:  # of an older version
-    content["learner"]["names"] = {f"column of '{group}'": columns for group, columns in names.items()}
+    content["learner"]["names"] = {COLUMN.format(group): columns for group, columns in names.items()}
   return content
 
 
@@ -287,6 +287,7 @@ def restore(config: TrainConfig, learner: Algorithm) -> dict[str, float]:
   differs = "" if task == config.task else f" of '{config.task}', as it is of the task '{task}'"
   with fitting(source, f"this training{differs}", network):
     names, now = saved["learner"].get("names", {}), names_of(learner.env)
+    check_hidden(source, names, saved["learner"]["obs_dims"]["policy"], learner.env)
     compare(source, names, now, config.changed, exact=bool(config.resume))
     if config.resume:
       _resume(source, saved, config, learner)

@@ -23,7 +23,8 @@ class Sensing(Names):
   training: bool
   cameras: list[TaskCamera]
   sensors: Mapping[str, Sensor] = MappingProxyType({})  # what `measure` returns, by name; `setup` sets it
-  hidden: tuple[str, ...] = ()  # sensors that a setting takes from the policy; `setup` sets it
+  # Sensors that the policy lacks, and the setting that shows each of them, or ""; `setup` sets it.
+  hidden: Mapping[str, str] = MappingProxyType({})
   action_names: Callable[[], Sequence[str]]
 
   @property

@@ -84,7 +84,7 @@ class Config(sensor_errors.Config):
   )
   fall_tilt: float = option(0.5, "cosine of the trunk tilt below which the robot has fallen", low=-1, high=1)
   see_velocity: bool = option(
-    True, "whether the policy observes the trunk's velocity, which no legged robot measures; the critic does"
+    False, "whether the policy observes the trunk's velocity, which no legged robot measures; the critic does"
   )
   history_policy: int = option(1, "number of consecutive observations in the policy input", low=1)
   noise_velocity: float = option(0.1, "largest noise on the trunk velocity", "m/s", low=0)
@@ -168,7 +168,7 @@ class Task(sensor_errors.Task):
       **sensors.legged(self.model, self.joints, self.action_names()),
       "command": base.Sensor(tuple(self.commands.ranges), "m/s, m/s, rad/s", asked),
     }
-    self.hidden = () if config.see_velocity else ("velocity",)
+    self.hidden = {} if config.see_velocity else {"velocity": "env.see_velocity=true"}
     self.make_errors()
     self.every(config.command_seconds / 2, config.command_seconds, self.new_command)
     if self.training:

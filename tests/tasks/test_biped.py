@@ -25,7 +25,7 @@ def task(built):
 def test_its_joints_are_in_the_order_of_its_actuators(task):
   assert tuple(task.model.actuator_names) == task.joints
   assert task.home[7:].equal(task.stance)
-  assert task.obs_dims["policy"] == 3 * 4 + 3 * 23 + 2
+  assert task.obs_dims["policy"] == 3 * 3 + 3 * 23 + 2
 
 
 def test_the_clock_turns_once_in_the_time_of_a_step(task):

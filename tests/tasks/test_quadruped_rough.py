@@ -195,12 +195,12 @@ def test_a_blind_robot_has_a_teacher_that_sees_what_others_see(task):
   assert blind.obs_names["teacher"] == task.obs_names["policy"]
   assert blind.obs_names["critic"] == task.obs_names["critic"]
   assert blind.obs_names["policy"] == [name for name in task.obs_names["policy"] if name != "scan"]
-  assert blind.obs_dims == {"policy": 48, "critic": 136}
-  assert {name: len(sign) for name, (_, sign) in blind.mirror.items()} == {"policy": 48, "action": 12}
+  assert blind.obs_dims == {"policy": 45, "critic": 136}
+  assert {name: len(sign) for name, (_, sign) in blind.mirror.items()} == {"policy": 45, "action": 12}
   obs = blind.reset()
   scan = obs["critic"][:, [name == "scan" for name in blind.obs_names["critic"]]]
-  assert torch.equal(obs["teacher"][:, 48:], scan)
-  assert 0 < float((obs["teacher"][:, :48] - obs["policy"]).abs().max()) <= 1.5  # the policy's noise
+  assert torch.equal(obs["teacher"][:, 45:], scan)
+  assert 0 < float((obs["teacher"][:, :45] - obs["policy"]).abs().max()) <= 1.5  # the policy's noise
 
 
 def test_as_many_teachers_as_kinds_of_terrain_have_a_kind_each(task):

@@ -59,7 +59,7 @@ def test_the_teacher_sees_heights_and_the_student_the_image(make_task):
   obs, other = task.reset(), teacher.reset()
   assert task.obs_names["teacher"] == teacher.obs_names["policy"]
   assert "scan" not in task.obs_names["policy"]
-  assert task.obs_dims == {"policy": 48, "critic": 136}
+  assert task.obs_dims == {"policy": 45, "critic": 136}
   assert obs["teacher"].equal(other["policy"])
   assert obs["critic"].equal(other["critic"])
   assert task.images["depth"].shape == (24, 32, 1)
@@ -68,5 +68,5 @@ def test_the_teacher_sees_heights_and_the_student_the_image(make_task):
 
 def test_a_policy_may_have_both(make_task):
   task = make_task("quadruped_rough_depth", blind=False)
-  assert task.obs_dims == {"policy": 125, "critic": 136}
+  assert task.obs_dims == {"policy": 122, "critic": 136}
   assert "teacher" not in task.obs_names

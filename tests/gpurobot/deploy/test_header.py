@@ -141,7 +141,7 @@ def test_a_header_and_an_onnx_file_take_the_same_steps_from_sensors(tmp_path):
 def test_the_program_of_the_page_names_the_actions(tmp_path):
   (text,) = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs" / "deploy.md").read_text(), re.DOTALL)
   (tmp_path / "main.cpp").write_text(text)
-  policy = make({"policy": 48, "critic": 9}, 12)
+  policy = make({"policy": 45, "critic": 9}, 12)
   write_header(Deployed(policy, None), facts("quadruped", policy=policy), tmp_path)
   subprocess.run(["g++", "-std=c++17", "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
   lines = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout.splitlines()

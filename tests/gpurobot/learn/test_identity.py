@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from gpurobot.learn.identity import compare, names_of
+from gpurobot.learn.identity import POLICY, check_hidden, compare, names_of
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
 
@@ -55,6 +55,31 @@ def test_another_model_is_a_warning_and_refused_where_it_must_be_the_same():
   ):
     compare("run", THEN, now, changed=False, exact=True)
   compare("run", THEN, now, changed=True, exact=True)
+
+
+class Hiding(toy.Task):
+  """The toy, with blocks that its policy lacks."""
+
+  hidden = {"speed": "env.see_speed=true", "place": "env.see_place=true", "mass": ""}  # noqa: RUF012
+
+
+@pytest.mark.parametrize(
+  ("columns", "width", "message"),
+  [
+    (["x", "speed"], 2, "observed speed, which the policy lacks now: add env.see_speed=true"),
+    (["speed", "place"], 9, "speed and place, .* now: add env.see_speed=true env.see_place=true"),
+    (None, 5, "speed and place, .* now: add env.see_speed=true env.see_place=true"),
+    (["x", "mass"], 2, None),
+    (None, 2, None),
+  ],
+)
+def test_a_policy_that_saw_what_is_hidden_now_names_the_setting(columns, width, message):
+  env, then = Hiding(toy.Config(), 2, random=None), {} if columns is None else {POLICY: columns}
+  if message is None:
+    check_hidden("run", then, width, env)
+    return
+  with pytest.raises(ConfigError, match=f"'run' .*{message}$"):
+    check_hidden("run", then, width, env)
 
 
 @pytest.mark.parametrize("then", [5, {"joint": 5}, {"joint": [5]}, {"model": []}, {"model": {"mass": 5}}])

@@ -32,8 +32,9 @@ def test_the_policy_sees_motion_in_the_trunks_frame_and_joints_from_home(task):
   task.sim.qvel[:, :6] = torch.tensor([0.1, 0.5, 0.2, 1.0, 2.0, 3.0])
   task.sim.qpos[:, 7:] = task.stance + 0.1
   task.command.copy_(torch.tensor([0.4, 0.3, -0.2]).expand(2, 3))
-  seen = task.observe()["policy"]
-  torch.testing.assert_close(seen["velocity"][0], torch.tensor([0.5, -0.1, 0.2]))
+  groups = task.observe()
+  seen = groups["policy"]
+  torch.testing.assert_close(groups["critic"]["velocity"][0], torch.tensor([0.5, -0.1, 0.2]))
   assert seen["angular_velocity"][0].tolist() == [1.0, 2.0, 3.0]
   torch.testing.assert_close(seen["gravity"][0], torch.tensor([0.0, 0.0, -1.0]))
   torch.testing.assert_close(seen["angles"], torch.full((2, 12), 0.1))
@@ -44,7 +45,7 @@ def test_the_policy_sees_motion_in_the_trunks_frame_and_joints_from_home(task):
 
 
 def test_the_critic_sees_the_truth_and_what_training_varies(make_task):
-  task = make_task("quadruped", num_envs=64, training=True)
+  task = make_task("quadruped", num_envs=64, training=True, see_velocity=True)
   policy, critic = task.reset()["policy"], task.observe()["critic"]
   exact = torch.cat([block.reshape(64, -1) for block in task.observe()["policy"].values()], 1)
   assert 0.0 < (policy - exact).abs().amax(0)[:3].max() <= 0.1
