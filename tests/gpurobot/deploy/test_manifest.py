@@ -30,7 +30,7 @@ def test_a_walking_robot_is_described():
   assert found["rate"] == {"control [Hz]": 50, "step [s]": 0.02, "physics step [s]": 0.005}
   blocks = {block["name"]: (block["start"], block["width"]) for block in found["observation"]["blocks"]}
   assert blocks["angular_velocity"] == (0, 3)
-  assert blocks["action"] == (36, 12)
+  assert blocks["action"] == (33, 12)
   assert found["joints"][0] == {"name": "root", "type": "free", "qpos": 0, "qvel": 0, "range": None}
   assert found["joints"][2] == {
     "name": "FR_thigh", "type": "hinge", "qpos": 8, "qvel": 7, "range": [-0.686, 4.501],
