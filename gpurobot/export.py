@@ -53,7 +53,8 @@ def export(settings: Export) -> None:
   assert isinstance(env, VecEnv)
   saved = read_policy(settings.checkpoint)
   policy = Policy(saved["learner"], _unrounded(algorithm_settings(config)), ENVS, env.device)
-  deployed = Deployed(policy, _find_controls(env) if isinstance(env, Task) else None)
+  controls = _find_controls(env) if isinstance(env, Task) else None
+  deployed = Deployed(policy, controls, env.action_filter() if hasattr(env, "action_filter") else None)
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
   folder = Path(settings.folder or run / "export")
@@ -101,7 +102,7 @@ def _unrounded(settings: AlgorithmConfig) -> AlgorithmConfig:
 
 
 def _find_controls(env: Task) -> Controls | None:
-  """Fit the map from actions to controls on random actions; None if controls depend on more than these."""
+  """Fit the map from actions, as they reach the motors, to controls on random actions; None without one."""
   generator = torch.Generator().manual_seed(0)
   pairs = []
   env.reset()
@@ -111,6 +112,8 @@ def _find_controls(env: Task) -> Controls | None:
       action = ((action + 1) / 2 * torch.tensor(env.choices)).long()
     step = env.step(action.to(env.device))
     running = ~(step["terminated"] | step["truncated"]) & step["valid"]  # elsewhere controls were reset
+    if hasattr(env, "arrived"):
+      action = env.arrived()[:, -1].cpu()
     pairs.append((action[running.cpu()], env.sim.ctrl[running].cpu()))
   actions, controls = (torch.cat(column) for column in zip(*pairs, strict=True))
   return Controls.fit(actions, controls)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -30,6 +31,11 @@ class ActionFilter:
     """Return the filtered action that follows the filtered one `before` [n, nu] each."""
     most = self.most / self.scale
     return before + (self.share * (action - before)).clamp(-most, most)
+
+  def facts(self) -> dict[str, Any]:
+    """Return the filter for a manifest: filtered += clip(share * (action - filtered), -most, most)."""
+    most = None if math.isinf(self.most) else (self.most / self.scale).tolist()
+    return {"share": self.share, "most": most, "formula": "filtered += clip(share * (action - filtered), most)"}
 
 
 class ActionPath:
