@@ -66,7 +66,7 @@ class Steadiness:
       ((angles <= self.low) | (angles >= self.high)).sum(1) / count,
       speeds.amax(1),
       power,
-      (sim.qvel[:, 3:5] - self.spin).norm(dim=1) / task.dt,
+      torch.hypot(*(sim.qvel[:, 3:5] - self.spin).unbind(1)) / task.dt,
       *self.more(power),
     )
     for column, value in enumerate(measured, start=2):
@@ -102,8 +102,10 @@ class Walking(Steadiness):
     self.impact.copy_(torch.where(landed | (self.recent > 0), force, self.impact))
     self.recent.copy_(landed)
     work, path = self.spent.unbind(1)
-    slip = task.slip().sqrt().sum(1) / task.contacts().sum(1).clamp(min=1)
-    return work / (self.weight * path.clamp(min=SHORTEST)), slip, self.impact.amax(1)
+    touching, sliding = task.contacts(), task.sim.sensordata[:, task.sliding].unflatten(1, (-1, 3))
+    slip = torch.hypot(*sliding[:, :, :2].unbind(2)) * touching  # faster than a norm
+    cost = work / (self.weight * path.clamp(min=SHORTEST))
+    return cost, slip.sum(1) / touching.sum(1).clamp(min=1), self.impact.amax(1)
 
 
 def torque_limits(model: Any) -> np.ndarray:
