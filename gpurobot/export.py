@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot import extras
+from gpurobot import extras, latency
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
@@ -41,6 +41,9 @@ class Export(PolicySettings):
   folder: str | None = option(
     None, "folder of the exported files; null: export/ in the run folder, or of a demo here"
   )
+  latency: bool = option(
+    False, "find the longest env.action_delay with which success, or else the return, falls by less than 5 %"
+  )
 
 
 def export(settings: Export) -> None:
@@ -56,6 +59,8 @@ def export(settings: Export) -> None:
   controls = _find_controls(env) if isinstance(env, Task) else None
   deployed = Deployed(policy, controls, env.action_filter() if hasattr(env, "action_filter") else None)
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
+  if settings.latency:
+    facts["rate"]["tolerated latency [s]"] = latency.tolerated(settings)
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
   folder = Path(settings.folder or run / "export")
   make_folder("folder", folder)

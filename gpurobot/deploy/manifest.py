@@ -102,8 +102,9 @@ def _inside(deployed: Deployed) -> list[str]:
     parts.insert(0, f"{normalised} {deployed.bound:g} standard deviations")
   if deployed.controls is not None:
     if deployed.filter is not None:
-      parts.append("the filter of actions: control.filter; the state ends with the filtered action")
-    parts.append("controls from actions: control.offset + action @ control.gain")
+      parts.append("filtered += clip(share * (action - filtered), -most, most), see control.filter")
+    sent = "action" if deployed.filter is None else "filtered"
+    parts.append(f"controls from actions: control.offset + {sent} @ control.gain")
   return parts
 
 
@@ -202,15 +203,11 @@ def _controls(model: Model) -> list[dict[str, Any]]:
 
 def _joint(env: Task, index: int) -> dict[str, Any]:
   """Return a joint's name, type, addresses in qpos and qvel, and range; and what its motor is like."""
-  model, name = env.model, env.model.joint_names[index]
-  known = {
-    "name": name,
-    "type": JOINTS[model.jnt_type[index]],
-    "qpos": int(model.jnt_qposadr[index]),
-    "qvel": int(model.jnt_dofadr[index]),
-    "range": model.jnt_range[index].tolist() if model.jnt_limited[index] else None,
-  }
-  return known if known["type"] in ("free", "ball") else known | _motor(env, name, known["qpos"], known["qvel"])
+  model, name, kind = env.model, env.model.joint_names[index], JOINTS[env.model.jnt_type[index]]
+  qpos, qvel = int(model.jnt_qposadr[index]), int(model.jnt_dofadr[index])
+  span = model.jnt_range[index].tolist() if model.jnt_limited[index] else None
+  known = {"name": name, "type": kind, "qpos": qpos, "qvel": qvel, "range": span}
+  return known if kind in ("free", "ball") else known | _motor(env, name, qpos, qvel)
 
 
 def _motor(env: Task, joint: str, qpos: int, qvel: int) -> dict[str, Any]:

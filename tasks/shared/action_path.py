@@ -33,9 +33,9 @@ class ActionFilter:
     return before + (self.share * (action - before)).clamp(-most, most)
 
   def facts(self) -> dict[str, Any]:
-    """Return the filter for a manifest: filtered += clip(share * (action - filtered), -most, most)."""
+    """Return `share` and, in units of the action, `most` [nu] as plain values; None: no limit."""
     most = None if math.isinf(self.most) else (self.most / self.scale).tolist()
-    return {"share": self.share, "most": most, "formula": "filtered += clip(share * (action - filtered), most)"}
+    return {"share": self.share, "most": most}
 
 
 class ActionPath:

@@ -36,7 +36,8 @@ class Steadiness:
 
   def __init__(self, task: Any, joints: Sequence[str], memory: Tensor) -> None:
     """Look up the limits and gears of the named joints."""
-    self.task, self.angles, self.speeds = task, *task.joints_of(*joints)
+    self.task: Any = task
+    self.angles, self.speeds = task.joints_of(*joints)
     actions = task.num_actions
     sizes = [len(self.names), actions, actions, 2, memory.shape[1] - self.width(actions)]
     self.values, self.action, self.change, self.spin, self.rest = memory.split(sizes, 1)

@@ -33,8 +33,8 @@ def test_a_walking_robot_is_described():
   assert blocks["action"] == (36, 12)
   assert found["joints"][0] == {"name": "root", "type": "free", "qpos": 0, "qvel": 0, "range": None}
   assert found["joints"][2] == {
-    "name": "FR_thigh", "type": "hinge", "qpos": 8, "qvel": 7, "range": [-0.686, 4.501], "column": 1, "sign": 1,
-    "zero": 0, "home": 0.9, "actuator": "FR_thigh", "kp": 35, "kd": 0.5, "torque_limit": 23.7,
+    "name": "FR_thigh", "type": "hinge", "qpos": 8, "qvel": 7, "range": [-0.686, 4.501], "column": 1,
+    "sign": 1, "zero": 0, "home": 0.9, "actuator": "FR_thigh", "kp": 35, "kd": 0.5, "torque_limit": 23.7,
     "speed_limit": None, "armature": 0.00448, "damping": 0.01, "friction_loss": 0.2,
   }  # fmt: skip
   assert found["actuators"][2] == {
