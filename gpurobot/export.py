@@ -56,11 +56,10 @@ def export(settings: Export) -> None:
   assert isinstance(env, VecEnv)
   saved = read_policy(settings.checkpoint)
   policy = Policy(saved["learner"], _unrounded(algorithm_settings(config)), ENVS, env.device)
-  controls = _find_controls(env) if isinstance(env, Task) else None
-  deployed = Deployed(policy, controls, env.action_filter() if hasattr(env, "action_filter") else None)
+  filtered = env.action_filter() if hasattr(env, "action_filter") else None
+  deployed = Deployed(policy, _find_controls(env) if isinstance(env, Task) else None, filtered)
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
-  if settings.latency:
-    facts["rate"]["tolerated latency [s]"] = latency.tolerated(settings)
+  facts |= {"tolerated latency [s]": latency.tolerated(settings)} if settings.latency else {}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
   folder = Path(settings.folder or run / "export")
   make_folder("folder", folder)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -42,11 +41,13 @@ class Steadiness:
     sizes = [len(self.names), actions, actions, 2, memory.shape[1] - self.width(actions)]
     self.values, self.action, self.change, self.spin, self.rest = memory.split(sizes, 1)
     model, rows = task.model, [task.model.joint_id(name) for name in joints]
-    self.gear = task.constant(np.abs(model.actuator_gear[:, 0]))
+    self.gear = task.constant(model.actuator_gear[:, 0]).abs()
     self.most = AT_LIMIT * task.constant(torque_limits(model))  # [nu]
-    low, high = np.where(model.jnt_limited[rows], model.jnt_range[rows].T, [[-np.inf], [np.inf]])
-    near = NEAR * np.where(np.isfinite(high), high - low, 0.0)
-    self.low, self.high = task.constant(low + near), task.constant(high - near)
+    low, high = task.constant(model.jnt_range[rows]).unbind(1)
+    free = ~task.constant(model.jnt_limited[rows]).bool()
+    near = NEAR * (high - low)
+    self.low = (low + near).masked_fill(free, -torch.inf)
+    self.high = (high - near).masked_fill(free, torch.inf)
 
   def begin(self) -> None:
     """Compare the action with those before, and note how the base turns."""
@@ -109,9 +110,13 @@ class Walking(Steadiness):
     return cost, slip.sum(1) / touching.sum(1).clamp(min=1), self.impact.amax(1)
 
 
-def torque_limits(model: Any) -> np.ndarray:
+def torque_limits(model: Any) -> Tensor:
   """Return the largest force of each actuator [nu], inf if it has no limit."""
-  most = np.where(model.actuator_forcelimited, np.abs(model.actuator_forcerange).max(1), np.inf)
-  motor = ~model.actuator_is_servo & model.actuator_ctrllimited
-  asked = np.abs(model.actuator_gainprm[:, 0]) * np.abs(model.actuator_ctrlrange).max(1)
-  return np.where(motor, np.minimum(most, asked), most)
+  limited, motor, forces, controls, gains = (
+    torch.tensor(getattr(model, f"actuator_{name}"))
+    for name in ("forcelimited", "is_servo", "forcerange", "ctrlrange", "gainprm")
+  )
+  most = forces.abs().amax(1).masked_fill(~limited.bool(), torch.inf)
+  motor = ~motor.bool() & torch.tensor(model.actuator_ctrllimited).bool()
+  asked = (gains[:, 0].abs() * controls.abs().amax(1)).masked_fill(~motor, torch.inf)
+  return most.minimum(asked)
