@@ -29,6 +29,7 @@ from gpurobot.run.folder import make_folder
 from gpurobot.settings.algorithms import AlgorithmConfig, Precision
 from gpurobot.settings.config import algorithm_settings, option
 from tasks.base import Task
+from tasks.shared.action_path import ActionFilter
 
 ENVS, STEPS = 16, 64  # size of the comparison
 TOLERANCE = 1e-5  # largest difference of actions in [-1, 1]
@@ -56,8 +57,7 @@ def export(settings: Export) -> None:
   assert isinstance(env, VecEnv)
   saved = read_policy(settings.checkpoint)
   policy = Policy(saved["learner"], _unrounded(algorithm_settings(config)), ENVS, env.device)
-  filtered = env.action_filter() if hasattr(env, "action_filter") else None
-  deployed = Deployed(policy, _find_controls(env) if isinstance(env, Task) else None, filtered)
+  deployed = Deployed(policy, *_way_to_motors(env))
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
   facts |= {"tolerated latency [s]": latency.tolerated(settings)} if settings.latency else {}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
@@ -103,6 +103,12 @@ def _unrounded(settings: AlgorithmConfig) -> AlgorithmConfig:
   """Return the settings of the same network in float32, or in float64 if it was trained in float64."""
   precision = Precision.float64 if settings.precision is Precision.float64 else Precision.float32
   return dataclasses.replace(settings, precision=precision)
+
+
+def _way_to_motors(env: VecEnv) -> tuple[Controls | None, ActionFilter | None]:
+  """Return the map from actions to controls and the filter before it, as far as there are any."""
+  controls = _find_controls(env) if isinstance(env, Task) else None
+  return controls, env.action_filter() if hasattr(env, "action_filter") else None
 
 
 def _find_controls(env: Task) -> Controls | None:

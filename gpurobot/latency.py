@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from gpurobot.deploy.figures import run
 from gpurobot.deploy.trained import PolicySettings, load
-from gpurobot.evaluate import run
 from gpurobot.settings.config import ConfigError
 from tasks.base import Task
 

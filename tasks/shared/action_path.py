@@ -41,11 +41,10 @@ class ActionFilter:
 class ActionPath:
   """Actions under way, in `sent`, a buffer of the task [num_envs, 1 + steps, nu], the latest first."""
 
-  def __init__(self, sent: Tensor, step: tuple[int, float], wanted: ActionFilter | None) -> None:
-    """Take the number and duration [s] of the physics steps in a control step, and the filter."""
-    count, timestep = step
-    self.sent, self.filter, self.dt = sent, wanted, count * timestep
-    self.time = timestep * (torch.arange(count, device=sent.device) + 0.5)  # since the action [s]
+  def __init__(self, sent: Tensor, dt: float, count: int, wanted: ActionFilter | None) -> None:
+    """Take the duration of a control step [s], the number of its physics steps, and the filter."""
+    self.sent, self.filter, self.dt = sent, wanted, dt
+    self.time = dt / count * (torch.arange(count, device=sent.device) + 0.5)  # since the action [s]
 
   def send(self, action: Tensor) -> None:
     """Filter an action [num_envs, nu] and send it off."""

@@ -178,8 +178,7 @@ class Task(sensor_errors.Task):
     self.delay_spread = config.action_delay_spread if self.training else 0.0  # [s]
     late = action_path.steps(config.action_delay + self.delay_spread, self.dt)
     self.sent = self.buffer(late + 1, self.num_actions)  # filtered actions, the latest first
-    step = config.substeps, self.model.timestep
-    self.path = action_path.ActionPath(self.sent, step, self.action_filter())
+    self.path = action_path.ActionPath(self.sent, self.dt, config.substeps, self.action_filter())
     self.noted = self.buffer(steadiness.Walking.width(self.num_actions, len(self.feet)))
     self.steadiness = steadiness.Walking(self, self.noted)
     self.build()
