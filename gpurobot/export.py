@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot import extras
+from gpurobot import extras, latency
 from gpurobot.deploy import manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
@@ -29,6 +29,7 @@ from gpurobot.run.folder import make_folder
 from gpurobot.settings.algorithms import AlgorithmConfig, Precision
 from gpurobot.settings.config import algorithm_settings, option
 from tasks.base import Task
+from tasks.shared.action_path import ActionFilter
 
 ENVS, STEPS = 16, 64  # size of the comparison
 TOLERANCE = 1e-5  # largest difference of actions in [-1, 1]
@@ -40,6 +41,9 @@ class Export(PolicySettings):
 
   folder: str | None = option(
     None, "folder of the exported files; null: export/ in the run folder, or of a demo here"
+  )
+  latency: bool = option(
+    False, "find the longest env.action_delay with which success, or else the return, falls by less than 5 %"
   )
 
 
@@ -53,8 +57,9 @@ def export(settings: Export) -> None:
   assert isinstance(env, VecEnv)
   saved = read_policy(settings.checkpoint)
   policy = Policy(saved["learner"], _unrounded(algorithm_settings(config)), ENVS, env.device)
-  deployed = Deployed(policy, _find_controls(env) if isinstance(env, Task) else None)
+  deployed = Deployed(policy, *_way_to_motors(env))
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
+  facts |= {"tolerated latency [s]": latency.tolerated(settings)} if settings.latency else {}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
   folder = Path(settings.folder or run / "export")
   make_folder("folder", folder)
@@ -100,8 +105,14 @@ def _unrounded(settings: AlgorithmConfig) -> AlgorithmConfig:
   return dataclasses.replace(settings, precision=precision)
 
 
+def _way_to_motors(env: VecEnv) -> tuple[Controls | None, ActionFilter | None]:
+  """Return the map from actions to controls and the filter before it, as far as there are any."""
+  controls = _find_controls(env) if isinstance(env, Task) else None
+  return controls, env.action_filter() if hasattr(env, "action_filter") else None
+
+
 def _find_controls(env: Task) -> Controls | None:
-  """Fit the map from actions to controls on random actions; None if controls depend on more than these."""
+  """Fit the map from actions, as they reach the motors, to controls on random actions; None without one."""
   generator = torch.Generator().manual_seed(0)
   pairs = []
   env.reset()
@@ -111,6 +122,8 @@ def _find_controls(env: Task) -> Controls | None:
       action = ((action + 1) / 2 * torch.tensor(env.choices)).long()
     step = env.step(action.to(env.device))
     running = ~(step["terminated"] | step["truncated"]) & step["valid"]  # elsewhere controls were reset
+    if hasattr(env, "arrived"):
+      action = env.arrived()[:, -1].cpu()
     pairs.append((action[running.cpu()], env.sim.ctrl[running].cpu()))
   actions, controls = (torch.cat(column) for column in zip(*pairs, strict=True))
   return Controls.fit(actions, controls)

@@ -22,6 +22,7 @@ from tasks.motion.library import Library, body_velocities
 from tasks.motion.read import write_clips
 from tasks.motion.start_frames import StartFrames
 from tasks.shared import quat, randomize, robot_file, sensors
+from tasks.shared.steadiness import Steadiness
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 30_000_000}
 PPO: dict[str, object] = {
@@ -116,7 +117,7 @@ class Task(base.Task):
   """Motion tracking task; actions change the targets of the servos."""
 
   vary = ("geom_friction", "body_mass", "body_inertia", "body_ipos")
-  outputs = ("xpos", "xquat", "cvel", "subtree_com")
+  outputs = ("xpos", "xquat", "cvel", "subtree_com", "actuator_force")
   config: Config
 
   @classmethod
@@ -155,6 +156,8 @@ class Task(base.Task):
     self.lost = self.buffer(dtype=torch.bool)  # whether the motion is lost
     self.joint_zero = self.buffer(len(robot.joints))  # errors of the joints' zeros in an episode [rad]
     self.last_action, self.change = self.buffer(self.num_actions), self.buffer(self.num_actions)
+    self.noted = self.buffer(Steadiness.width(self.num_actions))
+    self.steadiness = Steadiness(self, robot.joints, self.noted)
     unmeasured = dict.fromkeys(("anchor_place", "velocity"), "env.see_velocity=true")
     self.hidden = {} if config.see_velocity else unmeasured
     self.sensors = self._sensors(robot)
@@ -220,6 +223,7 @@ class Task(base.Task):
 
   def control(self) -> None:
     """Turn the servos to the motion's joints, or to home, plus the scaled action."""
+    self.steadiness.begin()
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
     target = self.home
@@ -233,6 +237,7 @@ class Task(base.Task):
     """Advance the motion by a frame, and compare the robot with it; the end of a clip truncates."""
     self.frame += 1
     self.compare()
+    self.steadiness.end()
     ended = self.frame >= self.library.lengths[self.clip] - 1
     self.episode_steps.masked_fill_(ended, self.max_episode_steps)
 
@@ -316,11 +321,12 @@ class Task(base.Task):
     return {"policy": self.seen(blocks), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return mean errors: of joints [rad], of bodies beside the anchor [m] and of the anchor [m]."""
+    """Return mean errors of joints [rad], bodies beside the anchor and anchor [m], and the steadiness."""
     angles, _ = self.reference_joints(self.row())
     place, bodies = (self.squares[:, ERRORS.index(name)].sqrt() for name in ("anchor_place", "body_place"))
     joints = (self.sim.qpos[:, self.angles] - angles).abs().mean(1)
-    return {"joint_error": joints, "body_error": bodies, "anchor_error": place}
+    errors = {"joint_error": joints, "body_error": bodies, "anchor_error": place}
+    return errors | self.steadiness.metrics()
 
   def write_files(self, folder: Path) -> list[str]:
     """Write the clips at the control rate, as an exported policy needs them; return the names of files."""

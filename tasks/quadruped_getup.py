@@ -15,6 +15,7 @@ from tasks import base, quadruped
 from tasks.base import option
 from tasks.shared import quat, randomize, sensors
 from tasks.shared.auto_randomize import AutomaticRandomization, ends
+from tasks.shared.steadiness import Steadiness
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 20_000_000}
 PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "log_std_init": -0.7}
@@ -87,6 +88,8 @@ class Task(base.Task):
     self.waits = self.buffer()  # time until the policy takes over [s]
     self.last_action = self.buffer(12)
     self.change = self.buffer(12)  # change of the action since the previous step
+    self.noted = self.buffer(Steadiness.width(12))
+    self.steadiness = Steadiness(self, joints, self.noted)
     self.randomise(
       {
         "friction": randomize.friction(config.friction_min, config.friction_max),
@@ -120,6 +123,7 @@ class Task(base.Task):
 
   def control(self) -> None:
     """Set the joint targets relative to the current angles, within the joint ranges."""
+    self.steadiness.begin()
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
     asked = self.sim.qpos[:, self.angles] + self.config.action_scale * self.action
@@ -129,6 +133,7 @@ class Task(base.Task):
   def update(self) -> None:
     """Count down the time until the policy takes over."""
     self.waits.sub_(self.dt).clamp_(min=0.0)
+    self.steadiness.end()
 
   def reward(self) -> dict[str, Tensor]:
     """Reward getting up and standing still; penalise effort and joints at their limits."""
@@ -181,8 +186,8 @@ class Task(base.Task):
     return {"policy": self.seen(blocks), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return the trunk height [m], whether the robot stands still, and how far its ranges have grown."""
-    found = {"height": self.sim.qpos[:, 2], "standing": self.success()}
+    """Return trunk height [m], whether the robot stands still, its steadiness, and its ranges' growth."""
+    found = {"height": self.sim.qpos[:, 2], "standing": self.success(), **self.steadiness.metrics()}
     return found | ({"randomised": self.extent.mean(1)} if self.ranges else {})
 
   def up(self) -> Tensor:

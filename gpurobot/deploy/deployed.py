@@ -1,6 +1,7 @@
 """Deployable policy: one float32 function of raw observations, for export."""
 
 import copy
+import dataclasses
 from dataclasses import dataclass
 
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor, nn
 from gpurobot.deploy.policy import Policy
 from gpurobot.learn.estimator import EstimatingInput
 from gpurobot.learn.normalize import BOUND
+from tasks.shared.action_path import ActionFilter
 
 EXACT = 1e-5  # largest error that counts as rounding, relative to the largest control
 
@@ -47,9 +49,10 @@ class Deployed(nn.Module):
   """Policy without noise, with observation normalisation before it and the map to controls after it.
 
   It takes the observation's numbers, "obs", if it has any; its images by name, uint8, or float32 in the units
-  of the task; and "state", if the policy is recurrent. The outputs are, by name: "action", clipped to
-  [-1, 1], or int64 for discrete actions; "ctrl", the robot's controls, if they depend only on the action;
-  "estimate", if the policy estimates blocks of the critic; "next_state", if the policy is recurrent.
+  of the task; and "state", if the policy is recurrent or its actions are filtered. The outputs are, by name:
+  "action", clipped to [-1, 1], or int64 for discrete actions; "ctrl", the robot's controls, if they depend
+  only on the action and its filter; "estimate", if the policy estimates blocks of the critic; "next_state".
+  The filtered action is the end of the state.
   """
 
   shift: Tensor
@@ -57,7 +60,9 @@ class Deployed(nn.Module):
   estimate_shift: Tensor
   estimate_scale: Tensor
 
-  def __init__(self, policy: Policy, controls: Controls | None) -> None:
+  def __init__(
+    self, policy: Policy, controls: Controls | None, action_filter: ActionFilter | None = None
+  ) -> None:
     super().__init__()
     network, observations = policy.agent.network, policy.agent.observations
     shift, scale = observations.moments["policy"].unit
@@ -75,7 +80,11 @@ class Deployed(nn.Module):
         self.register_buffer(f"estimate_{name}", own.clone())
     self.actor, self.head = copy.deepcopy(network.actor), copy.deepcopy(network.head)
     self.controls = controls
-    self.state_width = network.actor.state_width
+    self.filter = None
+    if controls is not None and action_filter is not None:
+      self.filter = dataclasses.replace(action_filter, scale=action_filter.scale.cpu().clone())
+    self.core_width = network.actor.state_width  # of the recurrent core
+    self.state_width = self.core_width + (0 if self.filter is None else len(self.filter.scale))
     self.requires_grad_(False).float().cpu().eval()
     self._names = list(self.inputs)
 
@@ -113,9 +122,11 @@ class Deployed(nn.Module):
     estimate = []
     if self.estimates:
       estimate = [features[0, :, -len(self.estimates) :] * self.estimate_scale + self.estimate_shift]
-    features, state = self.actor(features, state, restart)
+    features, core = self.actor(features, state[:, : self.core_width], restart)
     policy = self.head(features.squeeze(0))
     action = policy.action(policy.mode())
     action = action.clamp(-1.0, 1.0) if action.is_floating_point() else action
-    control = [] if self.controls is None else [self.controls(action)]
-    return (action, *control, *estimate, *([state] if self.state_width else []))
+    sent = action if self.filter is None else self.filter(state[:, self.core_width :], action)
+    control = [] if self.controls is None else [self.controls(sent)]
+    memory = torch.cat([core, *[sent] * (self.filter is not None)], 1)
+    return (action, *control, *estimate, *([memory] if self.state_width else []))

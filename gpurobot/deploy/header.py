@@ -34,7 +34,7 @@ def write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> 
     calls.append(f"detail::normalise(kShift, kScale, {_number(deployed.bound)}, x);")
   calls += _estimate(deployed, arrays)
   units = width + len(deployed.estimates)
-  widest = max(units, deployed.state_width)
+  widest = max(units, deployed.core_width)
   if deployed.actor.recall is not None:
     calls.append(_recurrent(deployed.actor.recall, arrays))
     units = deployed.actor.recall.units
@@ -141,9 +141,18 @@ def _head(deployed: Deployed, arrays: dict[str, Tensor]) -> Iterator[str]:
   squashed = isinstance(head, NoisyHead) or (isinstance(kind, type) and issubclass(kind, Squashed))
   value = "std::tanh(y[i])" if squashed else "detail::clamp(y[i], 1.0f)"
   yield f"for (std::size_t i = 0; i < kActions; ++i) action[i] = {value};"
-  if deployed.controls is not None:
-    arrays |= {"kControlGain": deployed.controls.gain, "kControlOffset": deployed.controls.offset}
-    yield "detail::linear(kControlGain, kControlOffset, action, ctrl);"
+  if deployed.controls is None:
+    return
+  sent, filtered = "action", deployed.filter
+  if filtered is not None:
+    sent = "filtered"
+    step = f"{_number(filtered.share)} * (action[i] - filtered[i])"
+    if math.isfinite(filtered.most):
+      arrays |= {"kMost": filtered.most / filtered.scale}
+      step = f"detail::clamp({step}, kMost[i])"
+    yield f"for (std::size_t i = 0; i < kActions; ++i) filtered[i] += {step};"
+  arrays |= {"kControlGain": deployed.controls.gain, "kControlOffset": deployed.controls.offset}
+  yield f"detail::linear(kControlGain, kControlOffset, {sent}, ctrl);"
 
 
 def _actions(deployed: Deployed) -> int:
@@ -163,7 +172,7 @@ def _sizes(deployed: Deployed, facts: Mapping[str, Any], width: int, widest: int
     "kColumns": width // history,
     "kActions": _actions(deployed),
     "kControls": controls,
-    "kState": deployed.state_width,
+    "kState": deployed.core_width,
     "kEstimates": len(deployed.estimates),
     "kWidest": widest,
   }
@@ -213,7 +222,8 @@ def _members(deployed: Deployed, columns: Sequence[Any]) -> str:
     if deployed.estimates
     else []
   )
-  members += ["  float state[kState] = {};  // of the recurrent layer"] if deployed.state_width else []
+  members += ["  float state[kState] = {};  // of the recurrent layer"] if deployed.core_width else []
+  members += ["  float filtered[kActions] = {};  // the last action, filtered"] if deployed.filter else []
   members += (
     ["  float history[kObservation] = {};  // observations, the oldest first", "  bool started = false;"]
     if columns

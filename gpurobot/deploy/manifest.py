@@ -16,12 +16,15 @@ from gpurobot.learn.identity import POLICY
 from gpurobot.settings.config import TrainConfig, to_dict
 from physics import Model
 from tasks.base import Task
+from tasks.shared.steadiness import torque_limits
 
 ROOT = Path(__file__).resolve().parents[2]
 EXACT = 1e-6  # largest error that counts as rounding, of an observation's column
 JOINTS = ("free", "ball", "slide", "hinge")  # by MuJoCo's mjtJoint
 CONVENTIONS = {
   "units": "SI: m, rad, s, kg, N, N m; observation blocks that the task scales are in the scaled unit",
+  "joints": "number in the column of angles = sign * (angle in the robot's file - zero), in rad or m; kp and "
+  "kd in N m/rad and N m s/rad; null where the model does not know it, as the speed limit of a motor",
   "quaternions": "w, x, y, z; from the body's axes to the world's",
   "velocity of a free joint": "linear in the world's axes, then angular in the body's",
   "columns": "of the observation: scale * (number - offset), with the number of the sensor's column",
@@ -43,6 +46,7 @@ def describe(config: TrainConfig, env: VecEnv, deployed: Deployed) -> dict[str, 
   known["control"] |= {
     "offset": None if controls is None else controls.offset.tolist(),
     "gain": None if controls is None else controls.gain.tolist(),
+    "filter": None if deployed.filter is None else deployed.filter.facts(),
   }
   return known
 
@@ -81,7 +85,7 @@ def _outputs(deployed: Deployed) -> dict[str, str]:
     "action": "the task's action: in [-1, 1], or the index of each discrete action (int64)",
     "ctrl": "the robot's controls: MuJoCo's ctrl, in the order of control.controls",
     "estimate": f"estimates of {', '.join(dict.fromkeys(deployed.estimates))}, in the units of the task",
-    "next_state": "the recurrent state after this step",
+    "next_state": "the state after this step",
   }
   return {name: meanings[name] for name in deployed.outputs}
 
@@ -98,7 +102,10 @@ def _inside(deployed: Deployed) -> list[str]:
     normalised = "normalisation of observations to zero mean and unit variance, clipped at"
     parts.insert(0, f"{normalised} {deployed.bound:g} standard deviations")
   if deployed.controls is not None:
-    parts.append("controls from actions: control.offset + action @ control.gain")
+    if deployed.filter is not None:
+      parts.append("filtered += clip(share * (action - filtered), -most, most), see control.filter")
+    sent = "action" if deployed.filter is None else "filtered"
+    parts.append(f"controls from actions: control.offset + {sent} @ control.gain")
   return parts
 
 
@@ -113,7 +120,7 @@ def _yours(env: VecEnv, deployed: Deployed, spelled_out: bool) -> list[str]:
       places = f"{_place(env.control)} and {_place(env.simulate)}"
       parts.append(f"controls from actions (they depend on more than the action), see {places}")
   if deployed.state_width:
-    parts.append("the recurrent state: pass next_state back as state")
+    parts.append("the state: pass next_state back as state")
   return parts
 
 
@@ -152,7 +159,7 @@ def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
     "actions": {"names": names.get("action", list(env.action_names())), "choices": list(env.choices)},
     "trained with": {kind: names.get(kind) for kind in ("joint", "control")},
     "control": {"controls": _controls(model)},
-    "joints": [_joint(model, index) for index in range(model.njnt)],
+    "joints": [_joint(env, index) for index in range(model.njnt)],
     "actuators": [_actuator(model, index) for index in range(model.nactuator)],
     "key_frames": {
       name: {"qpos": model.key_qpos[index].tolist(), "ctrl": model.key_ctrl[index].tolist()}
@@ -195,14 +202,40 @@ def _controls(model: Model) -> list[dict[str, Any]]:
   return [{"actuator": name, "range": span if limited else None} for name, span, limited in limits]
 
 
-def _joint(model: Model, index: int) -> dict[str, Any]:
-  """Return a joint's name, type, addresses in qpos and qvel, and range."""
+def _joint(env: Task, index: int) -> dict[str, Any]:
+  """Return a joint's name, type, addresses in qpos and qvel, and range; and what its motor is like."""
+  model, name, kind = env.model, env.model.joint_names[index], JOINTS[env.model.jnt_type[index]]
+  qpos, qvel = int(model.jnt_qposadr[index]), int(model.jnt_dofadr[index])
+  span = model.jnt_range[index].tolist() if model.jnt_limited[index] else None
+  known = {"name": name, "type": kind, "qpos": qpos, "qvel": qvel, "range": span}
+  return known if kind in ("free", "ball") else known | _motor(env, name, qpos, qvel)
+
+
+def _motor(env: Task, joint: str, qpos: int, qvel: int) -> dict[str, Any]:
+  """Return column, sign and zero of a hinge's or slide's angle, its home, and constants of its motor.
+
+  The constants are None where no actuator drives it; the model knows no limit of a motor's speed.
+  """
+  model, columns = env.model, env.sensors["angles"].columns if "angles" in env.sensors else ()
+  home = model.key_qpos[model.key_names.index("home")] if "home" in model.key_names else model.qpos0
+  driven = (model.actuator_trntype == 0) & (model.actuator_trnid[:, 0] == model.joint_id(joint))
+  index = int(driven.argmax()) if driven.any() else None
+  gear = 1.0 if index is None else float(abs(model.actuator_gear[index, 0]))
+  servo = index is not None and bool(model.actuator_is_servo[index])
+  most = math.inf if index is None else gear * float(torque_limits(model)[index])
   return {
-    "name": model.joint_names[index],
-    "type": JOINTS[model.jnt_type[index]],
-    "qpos": int(model.jnt_qposadr[index]),
-    "qvel": int(model.jnt_dofadr[index]),
-    "range": model.jnt_range[index].tolist() if model.jnt_limited[index] else None,
+    "column": columns.index(joint) if joint in columns else None,
+    "sign": 1,
+    "zero": 0.0,
+    "home": float(home[qpos]),
+    "actuator": None if index is None else model.actuator_names[index],
+    "kp": gear**2 * float(model.actuator_gainprm[index, 0]) if servo else None,
+    "kd": -(gear**2) * float(model.actuator_biasprm[index, 2]) if servo else None,
+    "torque_limit": most if math.isfinite(most) else None,
+    "speed_limit": None,
+    "armature": float(model.dof_armature[qvel]),
+    "damping": float(model.dof_damping[qvel]),
+    "friction_loss": float(model.dof_frictionloss[qvel]),
   }
 
 

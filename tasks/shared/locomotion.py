@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import actuator, quat, randomize, sensor_errors, sensors
+from tasks.shared import action_path, actuator, quat, randomize, sensor_errors, sensors, steadiness
 from tasks.shared.command import VelocityCommands
 from tasks.shared.quat import AXIAL, POLAR
 
@@ -46,6 +46,10 @@ class Config(sensor_errors.Config):
   action_delay_spread: float = option(
     0.01, "largest random change of action_delay per episode in training", "s", low=0
   )
+  action_lowpass: float = option(
+    0.0, "cut-off frequency of a low-pass filter on the actions; 0: none", "Hz", low=0
+  )
+  action_rate: float = option(0.0, "largest speed of a joint target; 0: no limit", "rad/s", low=0)
   actuator_network: str | None = option(
     None, "TorchScript file of a network that computes the joint torques; null: servos", code=True
   )
@@ -147,8 +151,6 @@ class Task(sensor_errors.Task):
     self.limbs = self.body_of(*self.guarded)
     self.posed = self._pick([self.joints.index(name) for name in self.quiet or self.joints])
     self.angle_scale = torch.full_like(self.stance, config.action_scale)  # action scale by joint [nu] [rad]
-    middles = torch.arange(config.substeps, device=self.device) + 0.5
-    self.substep_time = self.model.timestep * middles  # time of each substep since the action [s]
     self.command = self.buffer(3)  # forward, to the left [m/s], turning to the left [rad/s]
     self.command_age = self.buffer()  # [s]
     self.last_action = self.buffer(self.num_actions)
@@ -174,8 +176,11 @@ class Task(sensor_errors.Task):
     if self.training:
       self.every(config.push_seconds / 2, config.push_seconds, self.push)
     self.delay_spread = config.action_delay_spread if self.training else 0.0  # [s]
-    if config.action_delay + self.delay_spread > self.dt:
-      raise ValueError(f"env.action_delay + env.action_delay_spread: at most a control step, {self.dt:g} s")
+    late = action_path.steps(config.action_delay + self.delay_spread, self.dt)
+    self.sent = self.buffer(late + 1, self.num_actions)  # filtered actions, the latest first
+    self.path = action_path.ActionPath(self.sent, self.dt, config.substeps, self.action_filter())
+    self.noted = self.buffer(steadiness.Walking.width(self.num_actions, len(self.feet)))
+    self.steadiness = steadiness.Walking(self, self.noted)
     self.build()
 
   def build(self) -> None:
@@ -218,10 +223,12 @@ class Task(sensor_errors.Task):
   # ---- a step ----
 
   def control(self) -> None:
-    """Compute the change of the action."""
+    """Compute the change of the action, and send it to the motors."""
     self.remember_readings()
+    self.steadiness.begin()
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
+    self.path.send(self.action)
 
   def simulate(self) -> None:
     """Simulate the step; the motors keep the old targets until the delay of the action is over."""
@@ -236,9 +243,18 @@ class Task(sensor_errors.Task):
 
   def targets(self) -> Tensor:
     """Return the joint targets of each physics step [num_envs, substeps, nu] [rad]."""
-    late = (self.substep_time < self.delay.unsqueeze(1)).unsqueeze(2)
-    action = self.action.unsqueeze(1) - late * self.change.unsqueeze(1)
-    return self.stance + self.angle_scale * action
+    return self.stance + self.angle_scale * self.arrived()
+
+  def arrived(self) -> Tensor:
+    """Return the actions at the motors in each physics step [num_envs, substeps, nu]: filtered and late."""
+    return self.path.arrived(self.delay)
+
+  def action_filter(self) -> action_path.ActionFilter | None:
+    """Return the filter of the actions on their way to the motors; None: there is none."""
+    config = self.config
+    if not (config.action_lowpass or config.action_rate):
+      return None
+    return action_path.ActionFilter.of(config.action_lowpass, config.action_rate, self.dt, self.angle_scale)
 
   def update(self) -> None:
     """Update the swing times of the feet and, once a command has settled, the tracking errors."""
@@ -252,6 +268,7 @@ class Task(sensor_errors.Task):
     errors = torch.stack([off, (self.sim.qvel[:, 5] - self.command[:, 2]).abs()], 1)
     settled = (self.command_age > self.config.settling_seconds).unsqueeze(1)
     self.errors.copy_(torch.where(settled, errors, self.errors))
+    self.steadiness.end()
 
   def reward(self) -> dict[str, Tensor]:
     """Reward tracking the command and taking steps; penalise other motion and effort."""
@@ -310,8 +327,9 @@ class Task(sensor_errors.Task):
     return {"policy": self.seen(self.policy_blocks(self.read(measured))), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command."""
-    return {"velocity_error": self.errors[:, 0], "yaw_error": self.errors[:, 1]}
+    """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command, and the steadiness."""
+    errors = {"velocity_error": self.errors[:, 0], "yaw_error": self.errors[:, 1]}
+    return errors | self.steadiness.metrics()
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs."""

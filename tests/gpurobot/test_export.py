@@ -5,14 +5,18 @@ import sys
 import numpy as np
 import onnxruntime
 import pytest
+import torch
 
 import train
 from gpurobot import export
+from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.exported import KEY, NAMES
 from gpurobot.deploy.header import HEADER
-from tests.gpurobot import toy_pixels
+from tasks import quadruped
+from tests.gpurobot import policies, toy_pixels
 from tests.instances import thorough
 from tests.mistakes.told import told
+from tests.tasks import in_mujoco
 
 WORDS = ["task=cartpole", "num_envs=64", "max_iterations=1", "ppo.recurrent=gru", "env.see_velocity=false"]
 
@@ -30,7 +34,7 @@ def test_a_policy_is_taken_along(folder, capsys):
   assert (
     f"{folder}/export/policy.onnx: outputs action, ctrl, next_state; actions differ by at most " in printed
   )
-  assert "the recurrent state: pass next_state back as state" in printed
+  assert "the state: pass next_state back as state" in printed
   assert "trained in bf16 and exported in float32: actions differ by at most " in printed
   assert {path.name for path in (folder / "export").iterdir()} == {*NAMES, HEADER}
 
@@ -43,6 +47,23 @@ def test_a_policy_is_taken_along(folder, capsys):
   found = session.run(list(facts["outputs"]), {name: [example[name]] for name in facts["inputs"]})
   for name, value in zip(facts["outputs"], found, strict=True):
     assert value[0] == pytest.approx(example[name], abs=1e-6)
+
+
+@torch.no_grad()
+def test_filtered_actions_and_late_ones_are_taken_along():
+  """The exported controls are those of the simulation, which arrive some steps later."""
+  env = in_mujoco.build(quadruped, export.ENVS, action_lowpass=5.0, action_rate=8.0, action_delay=0.045)
+  controls = export._find_controls(env)
+  torch.testing.assert_close(controls.gain, 0.5 * torch.eye(12))
+  torch.testing.assert_close(controls.offset, env.stance)
+  deployed = Deployed(policies.make(env.obs_dims, 12), controls, env.action_filter())
+  obs, state, sent = env.reset()["policy"], torch.zeros(export.ENVS, 12), []
+  for _ in range(12):
+    action, ctrl, state = deployed(obs, state)
+    sent.append(ctrl)
+    obs = env.step(action)["obs", "policy"]
+  torch.testing.assert_close(env.sim.ctrl.float(), sent[-3])  # 45 ms, in the last of four physics steps
+  assert (sent[-3] - sent[-2]).abs().max() > 0.01
 
 
 @pytest.mark.parametrize("name", ["sac", "td3"])

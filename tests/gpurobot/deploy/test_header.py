@@ -12,6 +12,7 @@ from gpurobot.deploy.exported import NAMES, Exported, write
 from gpurobot.deploy.header import HEADER, UnsupportedError, write_header
 from gpurobot.learn.env import Image
 from gpurobot.settings.algorithms import Activation, Recurrence
+from tasks.shared.action_path import ActionFilter
 from tests.gpurobot.deploy.test_manifest import facts
 from tests.gpurobot.policies import ACTIONS, DIMS, make
 
@@ -89,6 +90,7 @@ POLICIES = {
   "estimates": {"estimate": ["speed"]},
   "estimates, raw, gru": {"estimate": ["speed"], "normalize_obs": False, "recurrent": Recurrence.gru},
 }
+FILTERS = {"elu": (2.0, 0.0), "gru": (2.0, 5.0), "relu, squashed": (0.0, 5.0)}  # cut-off [Hz], rate [rad/s]
 
 
 @torch.no_grad()
@@ -96,7 +98,9 @@ POLICIES = {
 def test_a_header_acts_as_the_policy_does(name, tmp_path):
   policy = make(**POLICIES[name])
   controls = None if "choices" in POLICIES[name] else Controls(torch.arange(2.0), torch.randn(ACTIONS, 2))
-  deployed = Deployed(policy, controls)
+  scale = torch.linspace(0.2, 0.6, ACTIONS)
+  wanted = ActionFilter.of(*FILTERS[name], 0.02, scale) if name in FILTERS else None
+  deployed = Deployed(policy, controls, wanted)
   known = {"task": "toy", "control": {"controls": [{"actuator": "a"}, {"actuator": 'b"'}]}}
   write_header(deployed, known, tmp_path)
   inputs = drawn(DIMS["policy"])

@@ -33,7 +33,9 @@ def test_a_walking_robot_is_described():
   assert blocks["action"] == (33, 12)
   assert found["joints"][0] == {"name": "root", "type": "free", "qpos": 0, "qvel": 0, "range": None}
   assert found["joints"][2] == {
-    "name": "FR_thigh", "type": "hinge", "qpos": 8, "qvel": 7, "range": [-0.686, 4.501],
+    "name": "FR_thigh", "type": "hinge", "qpos": 8, "qvel": 7, "range": [-0.686, 4.501], "column": 1,
+    "sign": 1, "zero": 0, "home": 0.9, "actuator": "FR_thigh", "kp": 35, "kd": 0.5, "torque_limit": 23.7,
+    "speed_limit": None, "armature": 0.00448, "damping": 0.01, "friction_loss": 0.2,
   }  # fmt: skip
   assert found["actuators"][2] == {
     "name": "FR_calf", "joint": "FR_calf", "gear": 1, "force_range": [-35.55, 35.55], "delay [s]": 0,
@@ -110,5 +112,5 @@ def test_a_world_without_robots_is_described_by_its_widths():
   found = describe(defaults(tasks.load(toy.__file__)), env, Deployed(policy, None))
   assert found["inputs"]["obs"]["width"] == 7
   assert found["inside"][1] == "the most likely discrete actions"
-  assert found["yours"][1] == "the recurrent state: pass next_state back as state"
+  assert found["yours"][1] == "the state: pass next_state back as state"
   assert "joints" not in found

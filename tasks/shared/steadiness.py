@@ -1,0 +1,122 @@
+"""Steadiness of a moving robot, as metrics: how much its policy, joints, feet and base shake."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+AT_LIMIT = 0.99  # part of the largest torque from which a joint is at its limit
+NEAR = 0.01  # distance from the end of a joint's range at which it is there, as a part of the range
+SHORTEST = 0.01  # path over which a cost of transport means something [m]
+
+
+class Steadiness:
+  """Metrics of the joints and the base: `begin` in `Task.control`, `end` in `Task.update`.
+
+  The task computes the output `actuator_force`; its joints have an actuator each, in the same order, and its
+  base floats. `memory` is a buffer of the task with `width` columns.
+  """
+
+  names: tuple[str, ...] = (
+    "action_change",
+    "action_jerk",
+    "torque_limited",
+    "angle_limited",
+    "fastest_joint",
+    "power",
+    "base_jitter",
+  )
+
+  @classmethod
+  def width(cls, actions: int, feet: int = 0) -> int:
+    """Return the number of columns that the memory needs."""
+    return len(cls.names) + 2 * actions + 2 + (2 + 2 * feet if feet else 0)
+
+  def __init__(self, task: Any, joints: Sequence[str], memory: Tensor) -> None:
+    """Look up the limits and gears of the named joints."""
+    self.task: Any = task
+    self.angles, self.speeds = task.joints_of(*joints)
+    actions = task.num_actions
+    sizes = [len(self.names), actions, actions, 2, memory.shape[1] - self.width(actions)]
+    self.values, self.action, self.change, self.spin, self.rest = memory.split(sizes, 1)
+    model, rows = task.model, [task.model.joint_id(name) for name in joints]
+    self.gear = task.constant(model.actuator_gear[:, 0]).abs()
+    self.most = AT_LIMIT * task.constant(torque_limits(model))  # [nu]
+    low, high = task.constant(model.jnt_range[rows]).unbind(1)
+    free = ~task.constant(model.jnt_limited[rows]).bool()
+    near = NEAR * (high - low)
+    self.low = (low + near).masked_fill(free, -torch.inf)
+    self.high = (high - near).masked_fill(free, torch.inf)
+
+  def begin(self) -> None:
+    """Compare the action with those before, and note how the base turns."""
+    change = self.task.action - self.action
+    self.values[:, 0].copy_(change.abs().mean(1))
+    self.values[:, 1].copy_((change - self.change).abs().mean(1))
+    self.action.copy_(self.task.action)
+    self.change.copy_(change)
+    self.spin.copy_(self.task.sim.qvel[:, 3:5])
+
+  def end(self) -> None:
+    """Measure the step."""
+    task, sim, count = self.task, self.task.sim, len(self.gear)
+    force, speeds, angles = sim.actuator_force.abs(), sim.qvel[:, self.speeds].abs(), sim.qpos[:, self.angles]
+    power = (force * speeds * self.gear).sum(1)
+    measured = (
+      (force >= self.most).sum(1) / count,
+      ((angles <= self.low) | (angles >= self.high)).sum(1) / count,
+      speeds.amax(1),
+      power,
+      torch.hypot(*(sim.qvel[:, 3:5] - self.spin).unbind(1)) / task.dt,
+      *self.more(power),
+    )
+    for column, value in enumerate(measured, start=2):
+      self.values[:, column].copy_(value)
+
+  def more(self, power: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002 (a robot that walks needs it)
+    """Return further values [num_envs] of a step of this power [num_envs] [W], by the further `names`."""
+    return ()
+
+  def metrics(self) -> dict[str, Tensor]:
+    """Return the values [num_envs] of the last step by name; docs/metrics.md has their units."""
+    return dict(zip(self.names, self.values.unbind(1), strict=True))
+
+
+class Walking(Steadiness):
+  """The same of a robot of `locomotion`, with its feet and its cost of transport."""
+
+  names = (*Steadiness.names, "transport_cost", "foot_slip", "foot_impact")
+
+  def __init__(self, task: Any, memory: Tensor) -> None:
+    """Take joints and feet as the task names them."""
+    super().__init__(task, task.joints, memory)
+    self.weight = float(-task.model.gravity[2] * task.model.body_mass.sum())  # [N]
+    feet = len(task.feet)
+    self.spent, self.recent, self.impact = self.rest.split([2, feet, feet], 1)  # spent: [J], [m]
+
+  def more(self, power: Tensor) -> tuple[Tensor, ...]:
+    """Return cost of transport, slip [m/s] and impact; the force of a landing may peak a step later."""
+    task, landed = self.task, self.task.flight > 0
+    walked = torch.stack([power, torch.hypot(*task.sim.qvel[:, :2].unbind(1))], 1)
+    self.spent += task.dt * walked * task.moves().unsqueeze(1)
+    force = (task.sim.sensordata[:, task.touch] / self.weight).maximum(self.impact * ~landed)
+    self.impact.copy_(torch.where(landed | (self.recent > 0), force, self.impact))
+    self.recent.copy_(landed)
+    work, path = self.spent.unbind(1)
+    touching, sliding = task.contacts(), task.sim.sensordata[:, task.sliding].unflatten(1, (-1, 3))
+    slip = torch.hypot(*sliding[:, :, :2].unbind(2)) * touching  # faster than a norm
+    cost = work / (self.weight * path.clamp(min=SHORTEST))
+    return cost, slip.sum(1) / touching.sum(1).clamp(min=1), self.impact.amax(1)
+
+
+def torque_limits(model: Any) -> Tensor:
+  """Return the largest force of each actuator [nu], inf if it has no limit."""
+  limited, motor, forces, controls, gains = (
+    torch.tensor(getattr(model, f"actuator_{name}"))
+    for name in ("forcelimited", "is_servo", "forcerange", "ctrlrange", "gainprm")
+  )
+  most = forces.abs().amax(1).masked_fill(~limited.bool(), torch.inf)
+  motor = ~motor.bool() & torch.tensor(model.actuator_ctrllimited).bool()
+  asked = (gains[:, 0].abs() * controls.abs().amax(1)).masked_fill(~motor, torch.inf)
+  return most.minimum(asked)
