@@ -1,0 +1,181 @@
+"""Servos of a robot, from its torques: torque = kp * (target - angle) - kd * speed, with a late target."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpurobot.diagnosis import timing
+from gpurobot.diagnosis.finding import Finding
+from gpurobot.diagnosis.log import Log, servos
+from gpurobot.diagnosis.relation import Floats, rms
+
+OLDEST = 6  # control steps that a command may take
+PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturated samples that counts
+GAIN = 1.25  # ratio of gains that counts
+SLACK = 0.004  # error of a latency [s]
+
+
+@dataclass(frozen=True)
+class Joints:
+  """What servos did [steps, joints], in the order of the controls."""
+
+  names: list[str]
+  target: Floats
+  angle: Floats
+  speed: Floats
+  torque: Floats
+  free: Floats  # 1 where the torque is not at its limit, else 0
+  kp: Floats  # of the export
+  kd: Floats
+  limit: Floats
+
+
+def joints(log: Log) -> Joints | None:
+  """Return what a log has of the servos; None if it lacks a part."""
+  names, kp, kd, limit = servos(log.facts)
+  if not log.has("ctrl", "robot.angles", "robot.speeds", "robot.torques") or not kp.all():
+    return None
+  angle, speed, torque = (log.of_joints(f"robot.{name}", names) for name in ("angles", "speeds", "torques"))
+  if log.has("gains"):
+    kp, kd = np.median(log["gains"], 0)
+  free = np.abs(torque) < PLATEAU * np.abs(torque).max(0)
+  return Joints(names, log["ctrl"], angle, speed, torque, free * 1.0, kp, kd, limit)
+
+
+def _left(parts: list[Floats], torque: Floats, free: Floats) -> tuple[float, Floats]:
+  """Return the rest of a torque [n], relative to its deviation, and the coefficients of its parts."""
+  matrix = np.stack([*parts, np.ones_like(torque)], 1) * free[:, None]
+  solution = np.linalg.lstsq(matrix, torque * free, rcond=None)[0]
+  spread = max(float((torque * free).std()), 1e-9)
+  return rms(torque * free - matrix @ solution) / spread, solution
+
+
+def check(log: Log) -> Iterator[Finding]:
+  """Yield targets that reach other joints, signs, gains and saturation."""
+  if (own := joints(log)) is None:
+    return
+  age = steps_late(own)
+  count = len(own.target) - OLDEST
+  target, angle, speed, torque, free = (
+    x[OLDEST - (age if k == 0 else 0) :][:count]
+    for k, x in enumerate((own.target, own.angle, own.speed, own.torque, own.free))
+  )
+  moved, flipped, turned, rest = [], [], [], []
+  for j in range(len(own.names)):
+    found = [
+      _left([target[:, i], angle[:, j], speed[:, j]], torque[:, j], free[:, j])
+      for i in range(len(own.names))
+    ]
+    best = min(range(len(found)), key=lambda i: found[i][0])
+    if found[best][0] < 0.7 * found[j][0] and found[j][0] > 0.15:
+      moved.append((j, best))
+    rest.append(found[j][0])
+    if found[j][0] < 0.5:
+      flipped += [j] if found[j][1][0] < -0.3 * own.kp[j] else []
+      turned += [j] if found[j][1][1] > 0.3 * own.kp[j] else []
+  names = own.names
+  if len(moved) > 1:
+    j, i = moved[0]
+    text = f"the torques of {len(moved)} of {len(names)} joints follow the target of another, {names[j]} of"
+    yield Finding("joints_out", f"{text} {names[i]}", 2 * len(moved) / len(names))
+    return
+  for kind, which, what in (("sign_out", flipped, "target"), ("sign_in", turned, "angle")):
+    if which:
+      yield Finding(kind, f"the torque of {names[which[0]]} follows its {what} with the other sign", 2.0)
+      return
+  if np.median(rest) < 0.5:
+    yield from _gains(own, age)
+  yield from _saturated(own)
+
+
+def steps_late(own: Joints) -> int:
+  """Return the age of the target that the torques follow [control steps]."""
+  count = len(own.target) - OLDEST
+  rests = []
+  for age in range(OLDEST):
+    target = own.target[OLDEST - age :][:count]
+    rows = [
+      _left([target[:, j], own.angle[OLDEST:, j], own.speed[OLDEST:, j]], own.torque[OLDEST:, j], own.free[OLDEST:, j])
+      for j in range(len(own.names))
+    ]
+    rests.append(np.mean([row[0] for row in rows]))
+  return int(np.argmin(rests))
+
+
+def gains(own: Joints, age: int) -> tuple[float, float]:
+  """Return kp and kd of all servos, relative to those sent.
+
+  The change of the angles is the instrument of the noisy speeds (Wright 1928).
+  """
+  inner = slice(OLDEST, -1)
+  target = own.target[OLDEST - age : len(own.target) - 1 - age]
+  error = (target - own.angle[inner]) * own.kp
+  speed = -own.speed[inner] * own.kd
+  change = -(own.angle[OLDEST + 1 :] - own.angle[OLDEST - 1 : -2]) * own.kd
+  free, torque = own.free[inner] > 0, own.torque[inner]
+  regressors = np.stack([error[free], speed[free]], 1)
+  instruments = np.stack([error[free], change[free]], 1)
+  kp, kd = np.linalg.lstsq(instruments.T @ regressors, instruments.T @ torque[free], rcond=None)[0]
+  return float(kp), float(kd)
+
+
+def _gains(own: Joints, age: int) -> Iterator[Finding]:
+  for kind, ratio, low in zip(("kp", "kd"), gains(own, age), (1 / GAIN, 0.6), strict=True):
+    if not low < ratio < 1 / low:
+      text = f"the torques have {ratio:.2f} times the {kind} that is sent"
+      yield Finding(kind, text, abs(np.log(max(ratio, 0.01))))
+
+
+def _saturated(own: Joints) -> Iterator[Finding]:
+  largest = np.abs(own.torque).max(0)
+  share = 1 - own.free.mean(0)
+  worst = int(share.argmax())
+  if share[worst] > CLIPPED:
+    text = f"{own.names[worst]} has {largest[worst]:.3g} N m in {100 * share[worst]:.0f} % of the control steps"
+    yield Finding("torque", f"{text}; in training up to {own.limit[worst]:.3g} N m", share[worst] * 5)
+
+
+def latency(log: Log) -> float | None:
+  """Return the time from the sensors to the torques that answer them [s]; None without torques.
+
+  The torques tell the whole control steps. The change of the speeds in a step tells the rest: it follows from
+  the torque of the old and of the new target, each in its part of the step.
+  """
+  if (own := joints(log)) is None:
+    return None
+  step, age = timing.step(log), steps_late(own)
+  weights = _answer(own, max(age, 1))
+  return step * (max(age, 1) - 1 + weights)
+
+
+def _answer(own: Joints, age: int) -> float:
+  """Return the share of a control step that the target of `age` steps ago rules, not the next."""
+  n = len(own.target)
+  rows = slice(OLDEST, n - 1)
+  old, new = own.target[OLDEST - age : n - 1 - age], own.target[OLDEST - age + 1 : n - age]
+  state = np.concatenate([own.angle[rows], own.speed[rows], own.torque[rows]], 1)
+  state = np.concatenate([state, np.ones_like(state[:, :1])], 1)
+  change = own.speed[OLDEST + 1 :] - own.speed[rows]
+  first, second = 0.0, 0.0
+  for j in range(len(own.names)):
+    parts = np.stack([old[:, j], new[:, j]], 1)
+    solution = np.linalg.lstsq(np.concatenate([parts, state], 1), change[:, j], rcond=None)[0]
+    first, second = first + solution[0], second + solution[1]
+  return float(np.clip(first / (first + second), 0, 1)) if first + second > 0 else 0.5
+
+
+def late(log: Log) -> Iterator[Finding]:
+  """Yield a latency that the training did not have."""
+  settings = log.facts["settings"]
+  wanted = settings.get("action_delay", 0.0) + settings.get("action_delay_spread", 0.0)
+  allowed = max(wanted, float(log.facts["rate"]["step [s]"]))
+  age, whole = timing.sensor_age(log), latency(log)
+  if whole is not None and whole > allowed + SLACK:
+    sensors = age or 0.0
+    kind = "sensor_latency" if sensors > whole / 2 else "actuator_latency"
+    part = sensors if kind == "sensor_latency" else whole - sensors
+    text = f"{1e3 * part:.1f} ms, {1e3 * whole:.1f} ms in all; training had at most {1e3 * wanted:.0f} ms"
+    yield Finding(kind, text, whole / allowed)
+  elif whole is None and age is not None and age > allowed + SLACK:
+    yield Finding("sensor_latency", f"{1e3 * age:.1f} ms; training had at most {1e3 * wanted:.0f} ms", age / allowed)
