@@ -11,6 +11,10 @@ Test = Callable[[Log], Iterator[Finding]]
 JOINTS = ("robot.angles", "robot.speeds", "robot.torques")
 
 
+SERVOS = ("torques from commands", "latency")
+MESSAGES = {"degrees", "speed_unit", "speed_order"}  # findings that make torques useless
+
+
 def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
   """Return what differs from the training, the worst first, and the tests that the log does not allow."""
   sensors = tuple(f"sensor.{sensor['name']}" for sensor in log.facts["sensors"])
@@ -28,7 +32,9 @@ def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
   found: list[Finding] = []
   missing = []
   for name, (test, needs) in tests.items():
-    if any(log.has(*keys) for keys in needs):
+    if name in SERVOS and {own.kind for own in found} & MESSAGES:
+      missing.append(f"{name} (the messages have to be right first)")
+    elif any(log.has(*keys) for keys in needs):
       found += test(log)
     else:
       lacking = [key for key in needs[0] if not log.has(key)]

@@ -11,11 +11,11 @@ from gpurobot.diagnosis.log import Log
 from gpurobot.diagnosis.relation import Floats, relate, rms
 from gpurobot.diagnosis.replay import attitudes, gravity
 
-LAG = 5  # control steps between two attitudes whose difference is compared with the gyro
+LAG = 10  # control steps between two attitudes whose difference is compared with the gyro
 TURN = 7.0  # an angle that no joint reaches [rad]
 FACTOR = 2.5  # scale from which a unit differs
 DEGREES = 30.0  # scale from which it is degrees
-UPRIGHT = -0.5  # mean of gravity's z below which a robot is upright
+CLEARER = 0.9  # rest of another reading, relative to the plain one's, that counts
 
 
 def speeds(log: Log) -> Iterator[Finding]:
@@ -65,21 +65,19 @@ def attitude(log: Log) -> Iterator[Finding]:
   turned = np.stack([gyro[k : len(gyro) - LAG + k] for k in range(LAG + 1)])
   y = (turned.sum(0) - (turned[0] + turned[-1]) / 2) / LAG  # mean over the lag [rad/s]
   readings = {kind: rates(own, LAG * timing.step(log)) for kind, own in attitudes(quaternion).items()}
-  rest, kind, frame = min(
-    ((_rest(x, y, frame) * (1.0 if not kind and frame is PLAIN else 1.25), kind, frame)
-     for kind, x in readings.items() for frame in FRAMES),
-    key=lambda own: own[0],
-  )  # fmt: skip
-  plain, down = _rest(readings[""], y, PLAIN), float(gravity(quaternion)[:, 2].mean())
-  if (kind or frame is not PLAIN) and rest < 0.9:
-    yield _named(kind, frame, plain, rest / 1.25, down)
+  causes = [(kind, PLAIN) for kind in readings] + [("", frame) for frame in FRAMES[1:]]
+  rests = [_rest(readings[kind], y, frame) for kind, frame in causes]
+  best = int(np.argmin(rests))
+  kind, frame = causes[best]
+  if rests[best] < CLEARER * rests[0]:
+    yield _named(kind, frame, (rests[0], rests[best]), float(gravity(quaternion)[:, 2].mean()))
   scale = float(np.sum(y * (readings[kind][:, frame[0]] * frame[1])) / np.sum(np.square(readings[kind])))
   if scale > DEGREES / 2:
     yield Finding("gyro_degrees", f"it is {scale:.3g} times the change of attitude", float(np.log(scale)))
 
 
-def _named(kind: str, frame: "Frame", plain: float, rest: float, down: float) -> Finding:
-  text = f"{100 * plain:.0f} % of the gyro differ from the change of attitude, and {100 * rest:.0f} %"
+def _named(kind: str, frame: "Frame", rests: tuple[float, float], down: float) -> Finding:
+  text = "{:.0%} of the gyro differ from the change of attitude, and {:.0%}".format(*rests)
   if kind:
     return Finding(kind, f"{text} if so; its gravity has z = {down:.2f} in the mean", 1.5)
   axes = " ".join("-+"[int(sign > 0)] + "xyz"[axis] for axis, sign in zip(*frame, strict=True))

@@ -12,6 +12,7 @@ from gpurobot.diagnosis.relation import Floats, rms
 
 OLDEST = 6  # control steps that a command may take
 PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturated samples that counts
+FITS = 0.3  # rest of a torque that is explained
 GAIN = 1.25  # ratio of gains that counts
 SLACK = 0.004  # error of a latency [s]
 
@@ -55,7 +56,7 @@ def check(log: Log) -> Iterator[Finding]:
   """Yield targets that reach other joints, signs, gains and saturation."""
   if (own := joints(log)) is None:
     return
-  age = steps_late(own)
+  age, _ = steps_late(own)
   count = len(own.target) - OLDEST
   target, angle, speed, torque, free = (
     x[OLDEST - (age if k == 0 else 0) :][:count]
@@ -71,7 +72,7 @@ def check(log: Log) -> Iterator[Finding]:
     if found[best][0] < 0.7 * found[j][0] and found[j][0] > 0.15:
       moved.append((j, best))
     rest.append(found[j][0])
-    if found[j][0] < 0.5:
+    if found[j][0] < FITS and free[:, j].mean() > 0.5:
       flipped += [j] if found[j][1][0] < -0.3 * own.kp[j] else []
       turned += [j] if found[j][1][1] > 0.3 * own.kp[j] else []
   names = own.names
@@ -86,21 +87,26 @@ def check(log: Log) -> Iterator[Finding]:
       return
   if np.median(rest) < 0.5:
     yield from _gains(own, age)
+  yield from _held(own)
   yield from _saturated(own)
 
 
-def steps_late(own: Joints) -> int:
-  """Return the age of the target that the torques follow [control steps]."""
-  count = len(own.target) - OLDEST
+def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, float]:
+  """Return the age of the targets that the torques follow [control steps], and the rest; see `_left`.
+
+  Of `every` so many control steps one counts, from the `first` on.
+  """
+  rows = range(OLDEST + first, len(own.target), every)
+  free = own.free[rows]
   rests = []
   for age in range(OLDEST):
-    target = own.target[OLDEST - age :][:count]
-    rows = [
-      _left([target[:, j], own.angle[OLDEST:, j], own.speed[OLDEST:, j]], own.torque[OLDEST:, j], own.free[OLDEST:, j])
+    target = own.target[[row - age for row in rows]]
+    found = [
+      _left([*target.T, own.angle[rows, j], own.speed[rows, j]], own.torque[rows, j], free[:, j])[0]
       for j in range(len(own.names))
     ]
-    rests.append(np.mean([row[0] for row in rows]))
-  return int(np.argmin(rests))
+    rests.append(np.mean(found))
+  return int(np.argmin(rests)), float(min(rests))
 
 
 def gains(own: Joints, age: int) -> tuple[float, float]:
@@ -127,6 +133,14 @@ def _gains(own: Joints, age: int) -> Iterator[Finding]:
       yield Finding(kind, text, abs(np.log(max(ratio, 0.01))))
 
 
+def _held(own: Joints) -> Iterator[Finding]:
+  """Yield commands of which each second does not arrive: then even and odd steps follow different ages."""
+  (even, rest), (odd, other) = (steps_late(own, 2, first) for first in range(2))
+  if even != odd and max(rest, other) < FITS:
+    text = f"the torques of even control steps follow targets of {even} steps ago, of odd ones {odd}"
+    yield Finding("held", text, 1.0)
+
+
 def _saturated(own: Joints) -> Iterator[Finding]:
   largest = np.abs(own.torque).max(0)
   share = 1 - own.free.mean(0)
@@ -144,7 +158,7 @@ def latency(log: Log) -> float | None:
   """
   if (own := joints(log)) is None:
     return None
-  step, age = timing.step(log), steps_late(own)
+  step, age = timing.step(log), steps_late(own)[0]
   weights = _answer(own, max(age, 1))
   return step * (max(age, 1) - 1 + weights)
 

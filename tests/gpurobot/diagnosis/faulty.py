@@ -111,6 +111,7 @@ class Walk:
         if due(tick) >= next_command:
           low, high = np.array([c["range"] for c in r.facts["commands"]]).T
           command, next_command = draw.uniform(low, high), next_command + 2.5
+          command = 3 * command if self.is_("action_raw") else command  # the action reaches its limits
         at = max(0, math.floor((due(tick) - self.sensor_latency) / H))
         message = self.message(*past[at])
         sensors = self.measure(message, command, due(tick) - 0.1)
