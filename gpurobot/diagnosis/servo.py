@@ -14,6 +14,7 @@ OLDEST = 6  # control steps that a command may take
 PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturated samples that counts
 FITS = 0.3  # rest of a torque that is explained
 GAIN = 1.25  # ratio of gains that counts
+DECAYS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # of the answer to a torque in a control step, exponents
 SLACK = 0.004  # error of a latency [s]
 
 
@@ -154,29 +155,43 @@ def latency(log: Log) -> float | None:
   """Return the time from the sensors to the torques that answer them [s]; None without torques.
 
   The torques tell the whole control steps. The change of the speeds in a step tells the rest: it follows from
-  the torque of the old and of the new target, each in its part of the step.
+  the old and from the new target, each in its part of the step.
   """
   if (own := joints(log)) is None:
     return None
-  step, age = timing.step(log), steps_late(own)[0]
-  weights = _answer(own, max(age, 1))
-  return step * (max(age, 1) - 1 + weights)
+  step, age = timing.step(log), max(steps_late(own)[0], 1)
+  return step * (age - 1 + _share(own, age))
 
 
-def _answer(own: Joints, age: int) -> float:
-  """Return the share of a control step that the target of `age` steps ago rules, not the next."""
-  n = len(own.target)
-  rows = slice(OLDEST, n - 1)
-  old, new = own.target[OLDEST - age : n - 1 - age], own.target[OLDEST - age + 1 : n - age]
-  state = np.concatenate([own.angle[rows], own.speed[rows], own.torque[rows]], 1)
-  state = np.concatenate([state, np.ones_like(state[:, :1])], 1)
-  change = own.speed[OLDEST + 1 :] - own.speed[rows]
-  first, second = 0.0, 0.0
-  for j in range(len(own.names)):
-    parts = np.stack([old[:, j], new[:, j]], 1)
-    solution = np.linalg.lstsq(np.concatenate([parts, state], 1), change[:, j], rcond=None)[0]
-    first, second = first + solution[0], second + solution[1]
-  return float(np.clip(first / (first + second), 0, 1)) if first + second > 0 else 0.5
+def _share(own: Joints, age: int) -> float:
+  """Return the share of a control step that the target of `age` steps ago rules, before the next one.
+
+  It is the most likely one. Each joint answers its target by its speed and its angle, beside the response to
+  all angles and speeds; an early torque changes the angle more, a late one the speed, as the answer decays.
+  """
+  first, end = OLDEST, len(own.target) - 1
+  older, old, new = (own.target[first - back : end - back] for back in (age + 1, age, age - 1))
+  state = np.concatenate([own.angle[first:end], own.speed[first:end], older, np.ones((end - first, 1))], 1)
+  basis = np.linalg.qr(state)[0]
+  changes = [x[first + 1 :] - x[first:end] for x in (own.speed, own.angle)]
+  old, new, *changes = (x - basis @ (basis.T @ x) for x in (old, new, *changes))
+  shares = np.linspace(0, 1, 101)
+  likely = np.full((len(shares), len(own.names)), -np.inf)
+  for x in DECAYS:
+    by_speed = np.expm1(x * shares) / np.expm1(x)
+    by_angle = (shares - np.exp(-x) * np.expm1(x * shares) / x) / (1 + np.expm1(-x) / x)
+    fits = [_fit(part, old, new, y) for part, y in zip((by_speed, by_angle), changes, strict=True)]
+    likely = np.maximum(likely, fits[0] + fits[1])
+  return float(shares[int(likely.sum(1).argmax())])
+
+
+def _fit(part: Floats, old: Floats, new: Floats, change: Floats) -> Floats:
+  """Return the log likelihood of a change [n, joints] by part * old + (1 - part) * new [parts, joints]."""
+  part, rest = part[:, None], 1 - part[:, None]
+  size = part**2 * (old * old).sum(0) + 2 * part * rest * (old * new).sum(0) + rest**2 * (new * new).sum(0)
+  product = part * (old * change).sum(0) + rest * (new * change).sum(0)
+  fit = product / np.sqrt(np.maximum(size * (change * change).sum(0), 1e-24))
+  return np.asarray(-np.log1p(-(fit.clip(0, 1 - 1e-9) ** 2)))
 
 
 def late(log: Log) -> Iterator[Finding]:

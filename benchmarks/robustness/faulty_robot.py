@@ -7,6 +7,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from gpurobot.deploy.deployed import Deployed
@@ -14,6 +15,7 @@ from gpurobot.deploy.deployed import Deployed
 Floats = NDArray[np.float64]
 Network = Callable[[Floats], tuple[Floats, Floats]]  # observation -> action clipped, and not
 H = 0.002  # physics step [s]
+START = 0.1  # time before the first control step [s]
 FAULTS = (
   *("joints_in", "joints_out", "sign_in", "sign_out", "degrees", "gyro_degrees", "home_twice", "home_never"),
   *("quaternion_order", "conjugated", "gravity_world", "gyro_frame", "action_missing", "action_raw"),
@@ -33,8 +35,6 @@ def network(deployed: Deployed, *, normalised: bool = True) -> Network:
 
   def act(obs: Floats) -> tuple[Floats, Floats]:
     raw.clear()
-    import torch  # noqa: PLC0415
-
     with torch.no_grad():
       action = deployed(torch.from_numpy(obs[None]).float())[0]
     return action[0].double().numpy(), raw[0][0].double().numpy()
@@ -67,10 +67,6 @@ class Robot:
     self.scale, self.offset = (np.array([c[key] for c in columns]) for key in ("scale", "offset"))
     self.length = facts["observation"]["history, the oldest first"]
 
-  def log(self, act: Network, bare: Network, kind: str = "", seed: int = 0, seconds: float = 10.0) -> Any:
-    """Return a log with a fault of a kind, or with none; `bare` does not normalise."""
-    return Walk(self, kind, seed).run(bare if kind == "normalisation" else act, seconds)
-
 
 class Walk:
   """One log."""
@@ -85,59 +81,74 @@ class Walk:
     if kind == "actuator_latency":
       self.actuator_latency = draw.uniform(0.03, 0.06)
     self.joint, self.perm = int(draw.integers(n)), np.roll(np.arange(n), int(draw.integers(1, n)))
-    self.low, self.high = draw.choice([0.5, 0.6]), draw.choice([0.4, 0.6, 1.6, 2.0])
+    self.high = draw.choice([0.4, 0.6, 1.6, 2.0])
     self.axes, self.drift = AXES[draw.integers(len(AXES))], 1 + draw.choice([-1, 1]) * draw.uniform(0.005, 0.03)
     self.is_ = kind.__eq__
+    self.last, self.raw_last, self.command = 0 * robot.home, 0 * robot.home, np.zeros(3)
+    self.next_command, self.step = 0.0, 0.0
+    self.gains: Floats = np.zeros(0)
+    self.rows: list[dict[str, Any]] = []
+    self.past: list[tuple[Floats, Floats, Floats]] = []  # states and torques, at each physics step
+    self.pending: list[tuple[float, Floats]] = []  # targets, with the time of arrival
+    self.waits: list[float] = []  # of arrived targets for a physics step [s]
+    self.obs: list[Floats] = []
 
   def run(self, act: Network, seconds: float) -> dict[str, Any]:
-    """Simulate."""
+    """Return the log of a walk of so many seconds, after a tenth of a second."""
     r, m, draw = self.r, self.r.model, self.random
     data = mujoco.MjData(m)
     mujoco.mj_resetDataKeyframe(m, data, m.key("home").id)
     data.qpos[r.qpos] += 0.1 * draw.uniform(-1, 1, len(r.joints))
-    step = r.facts["rate"]["step [s]"] * (draw.choice([0.5, 0.75, 1.5]) if self.is_("rate") else 1)
-    kp, kd, limit = r.kp.copy(), r.kd.copy(), r.limit * (0.25 if self.is_("torque") else 1)
-    kp, kd = kp * (self.high if self.is_("kp") else 1), kd * (2 * self.high - 0.5 if self.is_("kd") else 1)
-    sent = [r.kp, r.kd] if self.raw else [kp, kd]
-    target, torque, pending = r.home.copy(), 0 * r.home, []
-    past, message, rows = [], [], []
-    self.last, self.raw_last, self.obs = 0 * r.home, 0 * r.home, []
-    command, tick, next_command = np.zeros(3), 0, 0.0
-    due = lambda k: 0.1 + k * step + 0.0005 * math.sin(7.3 * k)  # noqa: E731 (jitter)
-    for index in range(round((seconds + 0.1) / H)):
-      t = index * H
-      past.append((data.qpos.copy(), data.qvel.copy(), torque))
-      while t >= due(tick) - 1e-9:
-        if due(tick) >= next_command:
-          low, high = np.array([c["range"] for c in r.facts["commands"]]).T
-          command, next_command = draw.uniform(low, high), next_command + 2.5
-          command = 3 * command if self.is_("action_raw") else command  # the action reaches its limits
-        at = max(0, math.floor((due(tick) - self.sensor_latency) / H))
-        message = self.message(*past[at])
-        sensors = self.measure(message, command, due(tick) - 0.1)
-        obs = self.observe(sensors)
-        action, raw = act(obs)
-        ctrl = self.control(action, rows, tick)
-        rows.append(
-          {
-            "time": due(tick),
-            "sensor_time": at * H * (self.drift if self.is_("drift") else 1),
-            **{f"sensor.{name}": value for name, value in sensors.items()},
-            **{"obs": obs, "action": action, "ctrl": ctrl, "gains": np.array(sent)},
-            **{f"robot.{name}": value for name, value in message.items()},
-          }
-        )
-        self.last, self.raw_last = action, raw
-        if not (self.is_("held") and self.raw and tick % 2):
-          pending.append((due(tick) + self.actuator_latency, self.beyond(ctrl)))
-        tick += 1
-      while pending and pending[0][0] <= t + 1e-9:
-        target = pending.pop(0)[1]
+    self.step = r.facts["rate"]["step [s]"] * (draw.choice([0.5, 0.75, 1.5]) if self.is_("rate") else 1)
+    kp = r.kp * (self.high if self.is_("kp") else 1)
+    kd = r.kd * (2 * self.high - 0.5 if self.is_("kd") else 1)
+    limit = r.limit * (0.25 if self.is_("torque") else 1)
+    self.gains = np.array([r.kp, r.kd] if self.raw else [kp, kd])
+    target, torque = r.home.copy(), 0 * r.home
+    for index in range(round((seconds + START) / H)):
+      now = index * H
+      self.past.append((data.qpos.copy(), data.qvel.copy(), torque))
+      while now >= self.due() - 1e-9:
+        self.tick(act)
+      while self.pending and self.pending[0][0] <= now + 1e-9:
+        due, target = self.pending.pop(0)
+        self.waits.append(now - due)
       torque = np.clip(kp * (target - data.qpos[r.qpos]) - kd * data.qvel[r.dofs], -limit, limit)
       data.qfrc_applied[r.dofs] = torque
       mujoco.mj_step(m, data)
-    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    columns = {name: np.array([row[name] for row in self.rows]) for name in self.rows[0]}
     return {"manifest": json.dumps(r.facts), "robot.joints": np.array(r.joints)[r.order], **columns}
+
+  def due(self) -> float:
+    """Return the time of the next control step, with jitter [s]."""
+    count = len(self.rows)
+    return START + count * self.step + 0.0005 * math.sin(7.3 * count)
+
+  def tick(self, act: Network) -> None:
+    """Run the controller once."""
+    due, r = self.due(), self.r
+    if due >= self.next_command:
+      low, high = np.array([command["range"] for command in r.facts["commands"]]).T
+      self.command, self.next_command = self.random.uniform(low, high), due + 2.5
+      self.command *= 3 if self.is_("action_raw") else 1  # so that the action reaches its limits
+    at = max(0, math.floor((due - self.sensor_latency) / H))
+    message = self.message(*self.past[at])
+    sensors = self.measure(message, due - START)
+    obs = self.observe(sensors)
+    action, raw = act(obs)
+    ctrl = self.control(action)
+    if not (self.is_("held") and self.raw and len(self.rows) % 2):
+      self.pending.append((due + self.actuator_latency, self.mapped(ctrl) if self.raw else ctrl))
+    self.rows.append(
+      {
+        "time": due,
+        "sensor_time": at * H * (self.drift if self.is_("drift") else 1),
+        **{f"sensor.{name}": value for name, value in sensors.items()},
+        **{"obs": obs, "action": action, "ctrl": ctrl, "gains": self.gains},
+        **{f"robot.{name}": value for name, value in message.items()},
+      }
+    )
+    self.last, self.raw_last = action, raw
 
   def message(self, qpos: Floats, qvel: Floats, torque: Floats) -> dict[str, Floats]:
     """Return a message of the robot, with the noise of the training."""
@@ -171,7 +182,7 @@ class Walk:
     elif kind in ("quaternion_order", "conjugated") and attitude == "quaternion":
       x["quaternion"] = x["quaternion"][[1, 2, 3, 0]] if kind == "quaternion_order" else x["quaternion"] * [1, -1, -1, -1]
 
-  def measure(self, message: dict[str, Floats], command: Floats, t: float) -> dict[str, Floats]:
+  def measure(self, message: dict[str, Floats], t: float) -> dict[str, Floats]:
     """Return the sensors' numbers."""
     r, kind = self.r, self.kind
     back = np.argsort(r.order)
@@ -191,7 +202,7 @@ class Walk:
     found = {
       "angular_velocity": x["gyro"],
       "gravity": np.array([0.0, 0.0, -1.0]) if kind == "gravity_world" else gravity,
-      "command": command,
+      "command": self.command,
       "angles": angles[order],
       "speeds": x["speeds"][order],
       "action": last,
@@ -210,22 +221,16 @@ class Walk:
     self.obs = [*(self.obs or [latest] * r.length), latest][-r.length :]
     return np.concatenate(self.obs[::-1] if kind == "history_order" else self.obs)
 
-  def control(self, action: Floats, rows: list[Any], tick: int) -> Floats:
+  def control(self, action: Floats) -> Floats:
     """Return the command."""
-    r, kind = self.r, self.kind
-    if kind == "held" and not self.raw and tick % 2:
-      return rows[-1]["ctrl"]
-    scale = self.high if kind == "action_scale" else 1.0
-    ctrl = np.array(r.facts["control"]["offset"]) + scale * action @ np.array(r.facts["control"]["gain"])
+    if self.is_("held") and not self.raw and len(self.rows) % 2:
+      return np.asarray(self.rows[-1]["ctrl"])
+    control, scale = self.r.facts["control"], self.high if self.is_("action_scale") else 1.0
+    ctrl = np.array(control["offset"]) + scale * action @ np.array(control["gain"])
     return ctrl if self.raw else self.mapped(ctrl)
 
   def mapped(self, ctrl: Floats) -> Floats:
-    if self.kind == "joints_out":
-      return ctrl[self.perm]
-    signs = np.ones(len(ctrl))
-    signs[self.joint] = -1 if self.kind == "sign_out" else 1
-    return ctrl * signs
-
-  def beyond(self, ctrl: Floats) -> Floats:
     """Return the targets that reach the servos."""
-    return self.mapped(ctrl) if self.raw else ctrl
+    signs = np.ones(len(ctrl))
+    signs[self.joint] = -1 if self.is_("sign_out") else 1
+    return ctrl[self.perm] if self.is_("joints_out") else ctrl * signs
