@@ -1,4 +1,4 @@
-"""Study of `gpurobot check`: python -m benchmarks.robustness.faults <run folder> [logs=3] [clean=30] [kind ...].
+"""Study of `gpurobot check`: python -m benchmarks.robustness.faults <run> [logs=3] [clean=30] [kind ...].
 
 The policy of a run that does not observe the trunk's velocity, with its export in the folder `export`,
 controls its robot in MuJoCo C in simulated time, with faults of each kind and with none. `name: value` lines
@@ -60,7 +60,7 @@ def main(words: list[str]) -> None:
   given = dict(word.split("=", 1) for word in words if "=" in word)
   run, *kinds = [word for word in words if "=" not in word] or [""]
   if not run or given.keys() - {"logs", "clean"}:
-    raise ConfigError("write python -m benchmarks.robustness.faults <run folder> [logs=3] [clean=30] [kind ...]")
+    raise ConfigError("write python -m benchmarks.robustness.faults <run> [logs=3] [clean=30] [kind ...]")
   check_names(kinds, FAULTS)
   torch.set_num_threads(1)
   study = Study(run)
@@ -74,12 +74,12 @@ def main(words: list[str]) -> None:
       if not found or found[0].kind != kind:
         print(f"# {kind} was named {', '.join(own.kind for own in found) or 'nothing'}")
     if kind in LATE:
-      errors += [error for _, late in results for error in late]
+      errors += [late for _, late in results]
   if shares:
     line("faults.named_first", float(np.mean(shares)))
-  if errors:
-    line("faults.latency_error_ms", float(np.mean(errors)))
-    line("faults.latency_error_ms.largest", max(errors))
+  for name, each in zip(("sensors", "whole"), zip(*errors, strict=True), strict=False):
+    line(f"faults.latency_error_ms.{name}", float(np.mean(each)))
+    line(f"faults.latency_error_ms.{name}.largest", max(each))
   clean = [study.findings("", seed)[0] for seed in range(1000, 1000 + int(given.get("clean", 30)))]
   for own in (own for found in clean for own in found):
     print(f"# clean: {own.line}")

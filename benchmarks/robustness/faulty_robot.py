@@ -82,7 +82,10 @@ class Walk:
       self.actuator_latency = draw.uniform(0.03, 0.06)
     self.joint, self.perm = int(draw.integers(n)), np.roll(np.arange(n), int(draw.integers(1, n)))
     self.high = draw.choice([0.4, 0.6, 1.6, 2.0])
-    self.axes, self.drift = AXES[draw.integers(len(AXES))], 1 + draw.choice([-1, 1]) * draw.uniform(0.005, 0.03)
+    self.axes, self.drift = (
+      AXES[draw.integers(len(AXES))],
+      1 + draw.choice([-1, 1]) * draw.uniform(0.005, 0.03),
+    )
     self.is_ = kind.__eq__
     self.last, self.raw_last, self.command = 0 * robot.home, 0 * robot.home, np.zeros(3)
     self.next_command, self.step = 0.0, 0.0
@@ -144,7 +147,10 @@ class Walk:
         "time": due,
         "sensor_time": at * H * (self.drift if self.is_("drift") else 1),
         **{f"sensor.{name}": value for name, value in sensors.items()},
-        **{"obs": obs, "action": action, "ctrl": ctrl, "gains": self.gains},
+        "obs": obs,
+        "action": action,
+        "ctrl": ctrl,
+        "gains": self.gains,
         **{f"robot.{name}": value for name, value in message.items()},
       }
     )
@@ -180,7 +186,9 @@ class Walk:
     elif kind == "speed_order":
       x["speeds"] = x["speeds"][self.perm]
     elif kind in ("quaternion_order", "conjugated") and attitude == "quaternion":
-      x["quaternion"] = x["quaternion"][[1, 2, 3, 0]] if kind == "quaternion_order" else x["quaternion"] * [1, -1, -1, -1]
+      x["quaternion"] = (
+        x["quaternion"][[1, 2, 3, 0]] if kind == "quaternion_order" else x["quaternion"] * [1, -1, -1, -1]
+      )
 
   def measure(self, message: dict[str, Floats], t: float) -> dict[str, Floats]:
     """Return the sensors' numbers."""

@@ -11,6 +11,7 @@ Test = Callable[[Log], Iterator[Finding]]
 JOINTS = ("robot.angles", "robot.speeds", "robot.torques")
 
 
+MESSAGE = ("robot.angles", "sensor.angles")
 SERVOS = ("torques from commands", "latency")
 MESSAGES = {"degrees", "speed_unit", "speed_order"}  # findings that make torques useless
 
@@ -19,16 +20,16 @@ def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
   """Return what differs from the training, the worst first, and the tests that the log does not allow."""
   sensors = tuple(f"sensor.{sensor['name']}" for sensor in log.facts["sensors"])
   tests: dict[str, tuple[Test, tuple[tuple[str, ...], ...]]] = {
-    "sensors from messages": (replay.messages, (("robot.angles", "sensor.angles"), ("robot.quaternion", "sensor.gravity"))),
+    "sensors from messages": (replay.messages, (MESSAGE, ("robot.quaternion", "sensor.gravity"))),
     "observation from sensors": (replay.observations, (("obs", *sensors),)),
     "actions from observations": (lambda own: replay.actions(own, policy), (("action", "obs"),)),
     "commands from actions": (replay.commands, (("ctrl", "action"),)),
-    "speeds from angles": (motion.speeds, (("robot.angles", "robot.speeds"), ("sensor.angles", "sensor.speeds"))),
+    "speeds from angles": (motion.speeds, (JOINTS[:2], ("sensor.angles", "sensor.speeds"))),
     "gyro from attitude": (motion.attitude, (("robot.quaternion", "robot.gyro"),)),
     "torques from commands": (servo.check, (("ctrl", *JOINTS),)),
     "latency": (servo.late, (("ctrl", *JOINTS), ("time", "sensor_time"))),
     "clocks": (timing.clocks, (("time",), ("sensor_time",))),
-  }  # fmt: skip
+  }
   found: list[Finding] = []
   missing = []
   for name, (test, needs) in tests.items():

@@ -26,7 +26,9 @@ KINDS = {
   "speed_unit": Kind("joint speeds in another unit", "convert the robot's speeds to rad/s"),
   "speed_order": Kind("joint speeds in another order", "take the speeds by name, as the angles"),
   "gyro_degrees": Kind("gyro in another unit", "convert the gyro to rad/s"),
-  "gyro_frame": Kind("gyro in another frame", "rotate the gyro into the axes of the trunk: x ahead, y left, z up"),
+  "gyro_frame": Kind(
+    "gyro in another frame", "rotate the gyro into the axes of the trunk: x ahead, y left, z up"
+  ),
   "quaternion_order": Kind(
     "quaternion as x, y, z, w", "reorder the quaternion to w, x, y, z where the message is read"
   ),
@@ -41,7 +43,9 @@ KINDS = {
   "observation": Kind("observation is not the sensors'", "compute it as `observation.columns` says"),
   "normalisation": Kind("observation not normalised", "subtract the mean, and divide by the deviation, once"),
   "policy": Kind("action of another policy", "run the file of this export, with all inputs that it lists"),
-  "joints_out": Kind("joints in another order in the commands", "send the targets by name, in the robot's order"),
+  "joints_out": Kind(
+    "joints in another order in the commands", "send the targets by name, in the robot's order"
+  ),
   "sign_out": Kind("sign of a joint flipped in the commands", "negate this joint's target where it is sent"),
   "action_scale": Kind("action scaled otherwise", "send offset + action @ gain of `control`"),
   "target": Kind("target is not the action's", "send offset + action @ gain of `control`"),
@@ -50,7 +54,9 @@ KINDS = {
   "drift": Kind("clocks drift apart", "use one clock, or synchronise the two", 1),
   "kp": Kind("other stiffness", "use `kp` of `actuators`", 1),
   "kd": Kind("other damping", "use `kv` of `actuators`", 1),
-  "sensor_latency": Kind("sensors late", "read the newest message, or train with a larger env.action_delay", 1),
+  "sensor_latency": Kind(
+    "sensors late", "read the newest message, or train with a larger env.action_delay", 1
+  ),
   "actuator_latency": Kind("commands late", "send sooner, or train with a larger env.action_delay", 1),
   "torque": Kind("torques saturated", "raise the motors' limit, or train with this `forcerange`", 2),
 }

@@ -112,7 +112,9 @@ def _compare(own: Mapping[str, Any], facts: Mapping[str, Any], path: Path) -> No
   """Raise ConfigError if a log is of another policy's robot."""
   for part in ("sensors", "actions", "control"):
     if own.get(part) != facts.get(part):
-      raise ConfigError(f"'{path}' is a log of another export, its {part} differ: name its folder, policy=...")
+      raise ConfigError(
+        f"'{path}' is a log of another export, its {part} differ: name its folder, policy=..."
+      )
 
 
 def _servo_joints(facts: Mapping[str, Any]) -> list[str]:

@@ -51,9 +51,7 @@ def _speeds(log: Log, angles: Floats, speeds: Floats, names: list[str]) -> Itera
     yield Finding("speed_order", text, 1.0)
   ratio = float(np.median(y.std(0) / x.std(0)))
   if reach <= TURN and not 1 / FACTOR < ratio < FACTOR:
-    yield Finding(
-      "speed_unit", f"speeds are {ratio:.3g} times the change of the angles", abs(np.log(ratio))
-    )
+    yield Finding("speed_unit", f"speeds are {ratio:.3g} times the change of the angles", abs(np.log(ratio)))
 
 
 def attitude(log: Log) -> Iterator[Finding]:

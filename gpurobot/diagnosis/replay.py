@@ -13,6 +13,9 @@ from gpurobot.diagnosis.relation import Floats, Relation, differs, relate, rms
 EXACT = 0.02  # rest of a relation that explains a difference
 UNIT = 0.15  # relative difference of a scale from one that means nothing
 PERCENT = 100
+# Kinds of faults: of order, sign and unit.
+SPEEDS = ("speed_order", "sign_in", "speed_unit")
+GYRO = ("gyro_frame", "gyro_frame", "gyro_degrees")
 
 
 def gravity(quaternion: Floats) -> Floats:
@@ -32,7 +35,7 @@ def attitudes(quaternion: Floats) -> dict[str, Floats]:
 
 
 def joint_findings(x: Floats, y: Floats, names: list[str], where: str, home: Floats) -> Iterator[Finding]:
-  """Yield what explains joint angles `y` that should be `x` [n, joints]; `home` is 0 where it is subtracted."""
+  """Yield what explains joint angles `y` that should be `x` [n, joints]; `home` as `_home` returns it."""
   found = relate(x, y)
   yield from _columns(found, names, where, ("joints_in", "sign_in", "degrees"))
   if found.moved or found.flipped or abs(found.gain - 1) > UNIT:
@@ -61,30 +64,21 @@ def _columns(found: Relation, names: list[str], where: str, kinds: tuple[str, st
 
 def messages(log: Log) -> Iterator[Finding]:
   """Yield differences of the sensors from the robot's message."""
-  facts = log.facts
-  sensors = {sensor["name"]: list(sensor["columns"]) for sensor in facts["sensors"]}
+  sensors = {sensor["name"]: list(sensor["columns"]) for sensor in log.facts["sensors"]}
   moved = False
-  for name, kinds in (("angles", ()), ("speeds", ("speed_order", "sign_in", "speed_unit"))):
-    if name not in sensors or not log.has(f"robot.{name}", f"sensor.{name}"):
-      continue
-    x, y = log.of_joints(f"robot.{name}", sensors[name]), log[f"sensor.{name}"]
-    if not differs(x, y):
-      continue
-    if name == "angles":
-      found = list(joint_findings(x, y, sensors[name], "angles", _home(log)))
-      moved = any(own.kind in ("joints_in", "sign_in") for own in found)
-      yield from found
-    else:
-      yield from (
-        own
-        for own in _columns(relate(x, y), sensors[name], name, ("speed_order", "sign_in", "speed_unit"))
-        if not (moved and own.kind == "speed_order")
-      )
+  if log.has("robot.angles", "sensor.angles"):
+    x, y = log.of_joints("robot.angles", sensors["angles"]), log["sensor.angles"]
+    found = list(joint_findings(x, y, sensors["angles"], "angles", _home(log))) if differs(x, y) else []
+    moved = any(own.kind in ("joints_in", "sign_in") for own in found)
+    yield from found
+  if log.has("robot.speeds", "sensor.speeds") and not moved:
+    x, y = log.of_joints("robot.speeds", sensors["speeds"]), log["sensor.speeds"]
+    if differs(x, y):
+      yield from _columns(relate(x, y), sensors["speeds"], "speeds", SPEEDS)
   if log.has("robot.gyro", "sensor.angular_velocity"):
     x, y = log["robot.gyro"], log["sensor.angular_velocity"]
     if differs(x, y):
-      kinds = ("gyro_frame", "gyro_frame", "gyro_degrees")
-      yield from _columns(relate(x, y), ["x", "y", "z"], "axes of the gyro", kinds)
+      yield from _columns(relate(x, y), ["x", "y", "z"], "axes of the gyro", GYRO)
   if log.has("robot.quaternion", "sensor.gravity"):
     yield from _gravity(log["robot.quaternion"], log["sensor.gravity"])
 
@@ -151,8 +145,7 @@ def _block(name: str, names: list[str], x: Floats, y: Floats, home: Floats) -> I
   elif name == "angles":
     yield from joint_findings(x, y, names, where, home)
   else:
-    kinds = {"command": ("command_order",) * 3, "speeds": ("speed_order", "sign_in", "speed_unit")}
-    kinds |= {"angular_velocity": ("gyro_frame", "gyro_frame", "gyro_degrees")}
+    kinds = {"command": ("command_order",) * 3, "speeds": SPEEDS, "angular_velocity": GYRO}
     yield from _columns(found, names, where, kinds.get(name, ("observation",) * 3))
 
 
@@ -226,4 +219,6 @@ def commands(log: Log) -> Iterator[Finding]:
   explained = list(_columns(found, names, "targets", kinds)) if found.rest < 0.3 else []
   yield from explained
   if not explained:
-    yield Finding("target", f"targets differ by {rms(x - ctrl):.2g} rad", rms(x - ctrl) / (rms(x - x.mean(0)) + 1e-6))
+    yield Finding(
+      "target", f"targets differ by {rms(x - ctrl):.2g} rad", rms(x - ctrl) / (rms(x - x.mean(0)) + 1e-6)
+    )

@@ -66,8 +66,7 @@ def check(log: Log) -> Iterator[Finding]:
   moved, flipped, turned, rest = [], [], [], []
   for j in range(len(own.names)):
     found = [
-      _left([target[:, i], angle[:, j], speed[:, j]], torque[:, j], free[:, j])
-      for i in range(len(own.names))
+      _left([target[:, i], angle[:, j], speed[:, j]], torque[:, j], free[:, j]) for i in range(len(own.names))
     ]
     best = min(range(len(found)), key=lambda i: found[i][0])
     if found[best][0] < 0.7 * found[j][0] and found[j][0] > 0.15:
@@ -147,7 +146,9 @@ def _saturated(own: Joints) -> Iterator[Finding]:
   share = 1 - own.free.mean(0)
   worst = int(share.argmax())
   if share[worst] > CLIPPED:
-    text = f"{own.names[worst]} has {largest[worst]:.3g} N m in {100 * share[worst]:.0f} % of the control steps"
+    text = (
+      f"{own.names[worst]} has {largest[worst]:.3g} N m in {100 * share[worst]:.0f} % of the control steps"
+    )
     yield Finding("torque", f"{text}; in training up to {own.limit[worst]:.3g} N m", share[worst] * 5)
 
 
@@ -207,4 +208,6 @@ def late(log: Log) -> Iterator[Finding]:
     text = f"{1e3 * part:.1f} ms, {1e3 * whole:.1f} ms in all; training had at most {1e3 * wanted:.0f} ms"
     yield Finding(kind, text, whole / allowed)
   elif whole is None and age is not None and age > allowed + SLACK:
-    yield Finding("sensor_latency", f"{1e3 * age:.1f} ms; training had at most {1e3 * wanted:.0f} ms", age / allowed)
+    yield Finding(
+      "sensor_latency", f"{1e3 * age:.1f} ms; training had at most {1e3 * wanted:.0f} ms", age / allowed
+    )

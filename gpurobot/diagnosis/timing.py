@@ -27,9 +27,7 @@ def clocks(log: Log) -> Iterator[Finding]:
     text = f"{1 / own:.3g} Hz, and {1 / wanted:.3g} Hz in training"
     yield Finding("rate", text, 2 + abs(np.log(own / wanted)))
   if (drift := slope(log)) is not None and abs(drift) > DRIFT:
-    yield Finding(
-      "drift", f"the robot's clock gains {1e3 * drift:.3g} ms in a second", 2 + 10 * abs(drift)
-    )
+    yield Finding("drift", f"the robot's clock gains {1e3 * drift:.3g} ms in a second", 2 + 10 * abs(drift))
 
 
 def slope(log: Log) -> float | None:
