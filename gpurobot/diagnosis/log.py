@@ -16,7 +16,6 @@ from gpurobot.settings.config import ConfigError
 
 LEAST = 100  # control steps that a diagnosis needs
 GAP = 10.0  # a gap: so many median control steps between two rows
-OTHER = ("manifest", "reason", "robot.joints")  # keys without a row for each control step
 
 
 @dataclass(frozen=True)
@@ -66,9 +65,20 @@ def read(path: Path, facts: Mapping[str, Any], mapping: Path | None = None) -> L
   found = _mapped(found, mapping, path) if mapping else found
   if mapping is None and "manifest" in found:
     _compare(json.loads(str(found["manifest"])), facts, path)
-  columns = {key: np.asarray(value, np.float64) for key, value in found.items() if key not in OTHER}
-  joints = tuple(str(name) for name in found.get("robot.joints", _servo_joints(facts)))
-  _check(columns, joints, facts, path)
+  joints = tuple(str(name) for name in found.get("robot.joints", servos(facts)[0]))
+  shapes = _shapes(facts, joints)
+  if not found.keys() & shapes.keys():
+    raise ConfigError(f"'{path}' has none of the keys {', '.join(shapes)}: name its columns with columns=...")
+  try:
+    columns = {key: np.asarray(found[key], np.float64) for key in shapes if key in found}
+  except ValueError as error:
+    raise ConfigError(f"'{path}' has something else than numbers: {error}") from error
+  _check_joints(columns, joints, facts, path)
+  for key, value in columns.items():
+    _check_rows(key, value, shapes[key], len(next(iter(columns.values()))), path)
+  for key in ("time", "sensor_time"):
+    if key in columns:
+      _check_clock(key, columns[key], path)
   return Log(facts, joints, columns)
 
 
@@ -117,10 +127,6 @@ def _compare(own: Mapping[str, Any], facts: Mapping[str, Any], path: Path) -> No
       )
 
 
-def _servo_joints(facts: Mapping[str, Any]) -> list[str]:
-  return servos(facts)[0]
-
-
 def servos(facts: Mapping[str, Any]) -> tuple[list[str], Floats, Floats, Floats]:
   """Return joint, kp, kv and torque limit of each control; 0 and inf where the manifest has none."""
   known = {actuator["name"]: actuator for actuator in facts["actuators"]}
@@ -130,43 +136,49 @@ def servos(facts: Mapping[str, Any]) -> tuple[list[str], Floats, Floats, Floats]
   return [str(own["joint"]) for own in used], gains[:, 0], gains[:, 1], limits
 
 
-def _widths(facts: Mapping[str, Any], joints: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
+def _shapes(facts: Mapping[str, Any], joints: tuple[str, ...]) -> dict[str, tuple[int, ...]]:
   """Return the shape of a row of each key."""
   controls = len(facts["control"]["controls"])
-  shapes = {f"sensor.{sensor['name']}": (len(sensor["columns"]),) for sensor in facts["sensors"]}
-  shapes |= {"time": (), "sensor_time": (), "obs": (facts["inputs"]["obs"]["width"],)}
-  shapes |= {"action": (len(facts["actions"]["names"]),), "ctrl": (controls,), "gains": (2, controls)}
+  shapes: dict[str, tuple[int, ...]] = {"time": (), "sensor_time": ()}
+  shapes |= {f"sensor.{sensor['name']}": (len(sensor["columns"]),) for sensor in facts["sensors"]}
+  shapes |= {"obs": (facts["inputs"]["obs"]["width"],), "action": (len(facts["actions"]["names"]),)}
+  shapes |= {"ctrl": (controls,), "gains": (2, controls)}
   shapes |= {f"robot.{name}": (len(joints),) for name in ("angles", "speeds", "torques")}
   return shapes | {"robot.quaternion": (4,), "robot.gyro": (3,)}
 
 
-def _check(
+def _check_joints(
   columns: Mapping[str, Floats], joints: tuple[str, ...], facts: Mapping[str, Any], path: Path
 ) -> None:
-  """Raise ConfigError if the numbers cannot be used."""
-  shapes = _widths(facts, joints)
-  if not columns.keys() & shapes.keys():
-    raise ConfigError(f"'{path}' has none of the keys {', '.join(shapes)}: name its columns with columns=...")
-  steps = len(next(value for key, value in columns.items() if key in shapes))
-  for name in _servo_joints(facts):
-    if name not in joints:
-      raise ConfigError(f"'{path}': its robot has no joint '{name}', as the export has: name its own export")
-  for key, shape in shapes.items():
-    if key not in columns:
-      continue
-    value = columns[key]
-    if value.shape[1:] != shape:
-      raise ConfigError(f"'{path}': {key} has rows of the shape {value.shape[1:]}, the export's have {shape}")
-    if len(value) != steps:
-      raise ConfigError(f"'{path}': {key} has {len(value)} rows, others {steps}: log all at one rate")
-    if wrong := np.flatnonzero(~np.isfinite(value.reshape(len(value), -1)).all(1)).tolist():
-      raise ConfigError(f"'{path}': {key} is not finite in row {wrong[0]} of {steps}: leave such rows out")
+  """Raise ConfigError if a robot lacks a joint of the export."""
+  wanted = [name for s in facts["sensors"] if s["name"] in ("angles", "speeds") for name in s["columns"]]
+  if any(key.startswith("robot.") for key in columns):
+    for name in (*servos(facts)[0], *wanted):
+      if name not in joints:
+        raise ConfigError(
+          f"'{path}': its robot has no joint '{name}', as the export has; it is another robot"
+        )
+
+
+def _check_rows(key: str, value: Floats, shape: tuple[int, ...], steps: int, path: Path) -> None:
+  """Raise ConfigError if the numbers of a key cannot be used."""
+  if value.shape[1:] != shape or not value.ndim:
+    raise ConfigError(f"'{path}': {key} has the shape {value.shape}, a row of the export's has {shape}")
+  if len(value) != steps:
+    raise ConfigError(f"'{path}': {key} has {len(value)} rows, others have {steps}: log all at one rate")
+  if wrong := np.flatnonzero(~np.isfinite(value.reshape(steps, -1)).all(1)).tolist():
+    raise ConfigError(f"'{path}': {key} is not finite in row {wrong[0]} of {steps}: leave such rows out")
   if steps < LEAST:
     raise ConfigError(f"'{path}' has {steps} control steps: at least {LEAST} are needed")
-  if "time" in columns:
-    gaps = np.diff(columns["time"])
-    worst = int(gaps.argmax())
-    if gaps.min() <= 0:
-      raise ConfigError(f"'{path}': time stands still or goes back after row {int(gaps.argmin())}")
-    if gaps[worst] > GAP * np.median(gaps):
-      raise ConfigError(f"'{path}': a gap of {gaps[worst]:.3g} s after row {worst}: cut the log there")
+
+
+def _check_clock(key: str, times: Floats, path: Path) -> None:
+  """Raise ConfigError if a clock goes back, the controller's stands still, or there is a gap."""
+  steps = np.diff(times)
+  if steps.min() < 0 or (key == "time" and steps.min() == 0):
+    raise ConfigError(f"'{path}': {key} stands still or goes back after row {int(steps.argmin())}")
+  if steps.max() > GAP * max(float(np.median(steps)), 1e-9):
+    worst = int(steps.argmax())
+    raise ConfigError(
+      f"'{path}': a gap of {steps[worst]:.3g} s in {key} after row {worst}: cut the log there"
+    )

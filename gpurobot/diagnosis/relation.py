@@ -52,7 +52,8 @@ def relate(x: Floats, y: Floats, margin: float = 0.5) -> Relation:
   order = np.where(rest[best, columns] < margin * own, best, columns)
   found = corr[order, columns]
   scale = np.where(sx[order] > STILL, found * sy / np.maximum(sx[order], STILL), 0)
-  scale = np.where((sy <= STILL) & (sx[order] <= STILL), 1.0, scale)
+  negated = np.abs(y + x).max(0) < np.abs(y - x).max(0)
+  scale = np.where((sy <= STILL) & (sx[order] <= STILL), np.where(negated, -1.0, 1.0), scale)
   offset = y.mean(0) - scale * x.mean(0)[order]
   left = float(np.sqrt((rest[order, columns] ** 2 * sy**2).sum() / max((sy**2).sum(), STILL**2)))
   return Relation(order, scale, offset, left, float(np.median(np.abs(scale))))

@@ -207,7 +207,8 @@ def commands(log: Log) -> Iterator[Finding]:
   if control["offset"] is None or not log.has("action"):
     return
   ranges = np.array([c["range"] or [-np.inf, np.inf] for c in control["controls"]]).T
-  x = (np.array(control["offset"]) + log["action"] @ np.array(control["gain"])).clip(*ranges)
+  x = np.array(control["offset"]) + log["action"] @ np.array(control["gain"])
+  x = np.where(np.abs(ctrl - x) < np.abs(ctrl - x.clip(*ranges)), x, x.clip(*ranges))  # either will do
   if not differs(x, ctrl):
     return
   same = (ctrl[1:] == ctrl[:-1]).all(1)

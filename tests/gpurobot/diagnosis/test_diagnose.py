@@ -48,7 +48,7 @@ def read(columns, folder):
   return log.Log(
     log.read_policy(folder).facts,
     tuple(columns["robot.joints"].tolist()),
-    {name: value for name, value in columns.items() if name not in log.OTHER},
+    {name: value for name, value in columns.items() if name not in ("manifest", "robot.joints")},
   )
 
 
@@ -58,3 +58,40 @@ def test_a_fault_is_named_first(export, kind, seed):
   columns, _ = walk(export, kind, seed)
   found, _ = diagnose(read(columns, export), log.read_policy(export))
   assert [own.kind for own in found][:1] == [kind], [own.line for own in found]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_clean_log_has_no_finding(export, seed):
+  columns, _ = walk(export, seed=seed)
+  assert diagnose(read(columns, export), log.read_policy(export)) == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["", "sensor_latency", "actuator_latency"])
+def test_latencies_are_told_within_5_ms(export, kind):
+  columns, own = walk(export, kind, 2)
+  age = np.mean(columns["time"] - columns["sensor_time"])
+  whole = age + own.actuator_latency + np.mean(own.waits)
+  assert timing.sensor_age(read(columns, export)) == pytest.approx(age)
+  assert servo.latency(read(columns, export)) == pytest.approx(whole, abs=0.005)
+
+
+@pytest.mark.parametrize(
+  ("kind", "seed", "kept"),
+  [
+    ("joints_in", 0, ("robot.angles", "sensor.angles", "robot.joints")),
+    ("speed_order", 0, ("sensor.angles", "sensor.speeds")),
+    ("gyro_frame", 1, ("robot.quaternion", "robot.gyro")),
+    ("joints_out", 1, ("ctrl", "robot.angles", "robot.speeds", "robot.torques", "robot.joints")),
+    ("normalisation", 0, ("obs", "action")),
+    ("action_scale", 0, ("action", "ctrl")),
+    ("rate", 0, ("time",)),
+  ],
+)
+def test_some_keys_are_enough(export, kind, seed, kept):
+  columns, _ = walk(export, kind, seed)
+  joints = columns["robot.joints"]
+  own = read({key: columns[key] for key in kept} | {"robot.joints": joints}, export)
+  found, missing = diagnose(own, log.read_policy(export))
+  assert found[0].kind == kind
+  assert missing
+  assert not [line for line in missing if "(no )" in line]
