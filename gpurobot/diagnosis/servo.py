@@ -48,7 +48,7 @@ def joints(log: Log) -> Joints | None:
 def _left(parts: list[Floats], torque: Floats, free: Floats) -> tuple[float, Floats]:
   """Return the rest of a torque [n], relative to its deviation, and the coefficients of its parts."""
   matrix = np.stack([*parts, np.ones_like(torque)], 1) * free[:, None]
-  solution: Floats = np.linalg.lstsq(matrix, torque * free, rcond=None)[0]
+  solution = np.asarray(np.linalg.lstsq(matrix, torque * free, rcond=None)[0], np.float64)
   spread = max(float((torque * free).std()), 1e-9)
   return rms(torque * free - matrix @ solution) / spread, solution
 
