@@ -65,6 +65,7 @@ class Exported:
   """Policy read from an exported file, for `num_envs` environments; called like `Policy`, without noise."""
 
   def __init__(self, path: Path, num_envs: int) -> None:
+    self.module: Any = None  # of TorchScript, with its buffers
     if path.suffix == ".onnx":
       runtime: Any = importlib.import_module("onnxruntime")
       session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -73,7 +74,7 @@ class Exported:
     else:
       found = {KEY: ""}
       with _quiet():
-        module = torch.jit.load(path, _extra_files=found)
+        self.module = module = torch.jit.load(path, _extra_files=found)
       text = found[KEY]
       self._run = lambda inputs: module(*inputs.values())
     self.facts = json.loads(text)

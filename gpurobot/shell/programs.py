@@ -21,6 +21,7 @@ PROGRAMS = {
   "record": Program("gpurobot.record", "record a video of a policy", "Recording"),
   "evaluate": Program("gpurobot.evaluate", "measure a policy, here or in MuJoCo C", "EvaluationSettings"),
   "export": Program("gpurobot.export", "write a policy as ONNX, TorchScript and C++", "Export"),
+  "check": Program("gpurobot.check", "name what differs from training in a robot's log", "Check"),
   "plot": Program("gpurobot.plot", "draw learning curves", "Plot"),
   "sweep": Program("gpurobot.sweep", "train with several seeds and settings", "Sweep"),
   "replay": Program("gpurobot.replay", "show how an environment diverged in training", "Replay"),

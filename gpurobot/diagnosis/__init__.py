@@ -1,0 +1,1 @@
+"""Diagnosis of a deployed policy from the log of its robot."""
