@@ -1,0 +1,141 @@
+"""Loop of a controller: soft start, policy, damping stop."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from gpurobot.robot import safety
+from gpurobot.robot.controller import Controller
+from gpurobot.robot.interface import Command, Floats, Mode, Robot, State
+from gpurobot.robot.keyboard import Commands
+from gpurobot.robot.recorder import Recorder
+from gpurobot.robot.safety import Limits, Safety, StopError
+from gpurobot.settings.config import ConfigError
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+  """Durations of the stages of a run [s]."""
+
+  connect: float
+  start: float
+  act: float
+  stop: float
+
+
+class Loop:
+  """Control steps at a fixed rate."""
+
+  def __init__(self, robot: Robot, controller: Controller, limits: Safety, commands: Commands) -> None:
+    """Connect a robot with a controller; raise ConfigError if the robot lacks a joint."""
+    self.robot, self.controller, self.safety, self.commands = robot, controller, limits, commands
+    self.places = controller.robot_columns(robot.joints)
+    self.recorder = Recorder(controller.text, list(robot.joints))
+    self.late: list[float] = []  # of each control step of the policy [s]
+    self.busy: list[float] = []  # time that the policy took in each [s]
+    self._due = 0.0
+    servos = controller.servos
+    self._stiff, self._damping = np.full((2, len(robot.joints)), 0.0)
+    self._stiff[:], self._damping[:] = (
+      np.median(servos.kp),
+      np.median(servos.kd),
+    )  # of joints it does not move
+    self._stiff[self.places["servos"]], self._damping[self.places["servos"]] = servos.kp, servos.kd
+
+  def run(self, times: Times, keys: Callable[[], str]) -> str:
+    """Run the stages; return why the run ended. The robot is damped in any case.
+
+    Raises ConfigError if the robot sends no message.
+    """
+    first = self._first(times.connect)
+    self._due = self.robot.now()
+    try:
+      self._start(first, times.start)
+      self._act(first, times.act, keys)
+    except StopError as reason:
+      return str(reason)
+    except KeyboardInterrupt:
+      return "Ctrl-C was pressed"
+    finally:
+      self._stop(first, times.stop)
+    return "its time was over"
+
+  def _first(self, patience: float) -> State:
+    """Return the first message of the robot."""
+    end = self.robot.now() + patience
+    while (state := self.robot.read()) is None:
+      if self.robot.now() >= end:
+        raise ConfigError(f"the robot sends no message in {patience:g} s: is it on, and connected?")
+      self.robot.wait(self.robot.now() + self.controller.step_seconds)
+    return state
+
+  def _steps(self, seconds: float) -> int:
+    return round(seconds / self.controller.step_seconds)
+
+  def _tick(self) -> tuple[State, float]:
+    """Wait for the next control step; return the newest message and the controller's clock, both checked."""
+    self._due += self.controller.step_seconds
+    self.robot.wait(self._due)
+    now, state = self.robot.now(), self.robot.read()
+    late, self._due = now - self._due, max(self._due, now - self.controller.step_seconds)
+    assert state is not None  # there was one
+    safety.check(self.safety, state, now, late)
+    self.late.append(late)
+    return state, now
+
+  def _start(self, first: State, seconds: float) -> None:
+    """Move to home on a straight line, with gains that grow."""
+    home = first.angles.copy()
+    home[self.places["servos"]] = self.controller.servos.home
+    for step in range(count := self._steps(seconds)):
+      self._tick()
+      share = (step + 1) / count
+      targets = first.angles + share * (home - first.angles)
+      gain = min(1.0, 2 * share)
+      self.robot.write(Command(Mode.start, targets, gain * self._stiff, self._damping))
+
+  def _act(self, first: State, seconds: float, keys: Callable[[], str]) -> None:
+    """Let the policy command."""
+    servos = self.places["servos"]
+    limits = Limits(
+      self.safety, self.controller.servos, self.controller.step_seconds, self.controller.servos.home
+    )
+    steps, targets = 0, first.angles.copy()
+    self.late.clear()
+    while steps < seconds / self.controller.step_seconds - 1e-9:
+      state, now = self._tick()
+      begun = time.perf_counter()
+      self.commands.press(keys())
+      tick = self.controller.step(state, self.places, self.commands.values)
+      for name in ("obs", "action", "ctrl"):
+        if not np.isfinite(getattr(tick, name)).all():
+          raise StopError(f"a number of the policy is not finite: {name}")
+      targets = targets.copy()
+      targets[servos] = limits(tick.ctrl, state.angles[servos], state.speeds[servos])
+      command = Command(Mode.act, targets, self._stiff, self._damping)
+      self.robot.write(command)
+      self.busy.append(time.perf_counter() - begun)
+      self.recorder.add(now, state, tick, command, servos)
+      steps += 1
+
+  def _stop(self, first: State, seconds: float) -> None:
+    """Damp all joints, whatever the robot reports."""
+    zeros: Floats = np.zeros_like(first.angles)
+    command = Command(Mode.damp, zeros, zeros, np.full_like(zeros, self.safety.damping))
+    start = self.robot.now()
+    for step in range(max(1, self._steps(seconds))):
+      self.robot.write(command)
+      self.robot.wait(start + (step + 1) * self.controller.step_seconds)
+
+  def jitter(self) -> str:
+    """Return a line about the times of the policy's control steps."""
+    if not self.late:
+      return "the policy did not act"
+    late, busy = 1e3 * np.array(self.late), 1e3 * np.array([*self.busy, 0.0])
+    return (
+      f"{len(self.busy)} control steps of {1e3 * self.controller.step_seconds:g} ms, late by {late.mean():.2f} "
+      f"ms in the mean, {np.quantile(late, 0.99):.2f} ms in 99 of 100, at most {late.max():.2f} ms; the policy "
+      f"took {busy.mean():.2f} ms, at most {busy.max():.2f} ms"
+    )
