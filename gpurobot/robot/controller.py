@@ -15,6 +15,7 @@ from gpurobot.settings.config import ConfigError
 
 MEASURED = ("angular_velocity", "gravity", "command", "angles", "speeds", "action", "clock")
 JOINTS = ("angles", "speeds")  # sensors with a column for each joint
+WARM = 5  # steps of TorchScript until it is compiled
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Controller:
     self._length: int = facts["observation"]["history, the oldest first"]
     self._past: list[Floats] = []
     self._action, self._ticks = np.zeros(len(facts["actions"]["names"])), 0
+    for _ in range(WARM):
+      self._act(np.zeros(facts["inputs"]["obs"]["width"]))
 
   def robot_columns(self, joints: Sequence[str]) -> dict[str, list[int]]:
     """Return the places of columns and servos among a robot's joints; raise ConfigError if it lacks one."""
@@ -81,10 +84,13 @@ class Controller:
     latest = self._scale * (numbers[self._places] - self._zero)
     self._past = [*(self._past or [latest] * self._length), latest][-self._length :]
     obs = np.concatenate(self._past)
-    given = {"policy": torch.from_numpy(obs[None]).float()}
-    action = self._policy(given, torch.tensor([self._ticks == 0]))[0].double().numpy()
-    self._action, self._ticks = action, self._ticks + 1
+    self._action = action = self._act(obs)
+    self._ticks += 1
     return Tick(sensors, obs, action, self._offset + action @ self._gain)
+
+  def _act(self, obs: Floats) -> Floats:
+    given = {"policy": torch.from_numpy(obs[None]).float()}
+    return self._policy(given, torch.tensor([self._ticks == 0]))[0].double().numpy()
 
   def _measure(self, state: State, places: dict[str, list[int]], command: Floats) -> dict[str, Floats]:
     """Return the numbers of each sensor [columns]."""
@@ -145,7 +151,8 @@ def _servos(facts: dict[str, Any]) -> Servos:
   pose = facts["key_frames"]["home"]["qpos"]
   return Servos(
     tuple(actuator["joint"] for actuator in used),
-    *(np.array([actuator[key] for actuator in used], np.float64) for key in ("kp", "kv")),
+    np.array([actuator["kp"] for actuator in used], np.float64),
+    np.array([actuator["kv"] for actuator in used], np.float64),
     np.array([(actuator["force_range"] or [0, math.inf])[1] for actuator in used]),
     low,
     high,

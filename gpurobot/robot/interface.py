@@ -52,7 +52,9 @@ class Command:
 class Robot(Protocol):
   """A robot, simulated or real."""
 
-  joints: Sequence[str]
+  @property
+  def joints(self) -> Sequence[str]:
+    """Names of the joints, in the order of messages and commands."""
 
   def read(self) -> State | None:
     """Return the newest message so far, without waiting; None before the first."""

@@ -134,8 +134,9 @@ class Loop:
     if not self.late:
       return "the policy did not act"
     late, busy = 1e3 * np.array(self.late), 1e3 * np.array([*self.busy, 0.0])
+    step = 1e3 * self.controller.step_seconds
     return (
-      f"{len(self.busy)} control steps of {1e3 * self.controller.step_seconds:g} ms, late by {late.mean():.2f} "
-      f"ms in the mean, {np.quantile(late, 0.99):.2f} ms in 99 of 100, at most {late.max():.2f} ms; the policy "
-      f"took {busy.mean():.2f} ms, at most {busy.max():.2f} ms"
+      f"{len(self.busy)} control steps of {step:g} ms, late by {late.mean():.2f} ms in the mean, "
+      f"{np.quantile(late, 0.99):.2f} ms in 99 of 100, at most {late.max():.2f} ms; the policy took "
+      f"{busy.mean():.2f} ms, at most {busy.max():.2f} ms"
     )

@@ -40,7 +40,9 @@ class Recorder:
 
   def write(self, path: Path, reason: str) -> int:
     """Write the file, with the reason why the run ended; return the number of control steps."""
-    columns = {name: np.array([row[name] for row in self._rows]) for name in (self._rows or [{}])[0]}
+    columns: dict[str, Any] = {
+      name: np.array([row[name] for row in self._rows]) for name in (self._rows or [{}])[0]
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **self._facts, **columns, reason=reason)
     return len(self._rows)

@@ -148,12 +148,13 @@ def _torque_limit(mj: mujoco.MjModel, joint: int) -> float:
 
 def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
   """Exchange packets until standard input is closed, as fast as the clock or as the controller asks."""
-  peer, start = None, time.perf_counter()
+  peer: Any = None  # who sent the last packet
+  start = time.perf_counter()
   while True:
     ready, _, _ = select.select([link, sys.stdin], [], [], robot.settings["step"] if realtime else None)
     if sys.stdin in ready and not sys.stdin.readline():
       return
-    sent, until = [], time.perf_counter() - start if realtime else 0.0
+    until = time.perf_counter() - start if realtime else 0.0
     if link in ready:
       content, peer = link.recvfrom(LARGEST)
       numbers = np.frombuffer(content[: len(content) // 8 * 8])
@@ -167,8 +168,9 @@ def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
     sent = robot.advance(until)
     if until and not realtime:
       sent.append(np.array([Packet.advanced, until]))
-    for packet in sent if peer else ():
-      link.sendto(packet.tobytes(), peer)
+    for packet in sent:
+      if peer is not None:
+        link.sendto(packet.tobytes(), peer)
 
 
 def main(text: str) -> None:
