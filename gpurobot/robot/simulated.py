@@ -23,6 +23,7 @@ from gpurobot.robot.interface import Floats, Mode
 
 HOST = "127.0.0.1"
 LARGEST = 65536  # of a packet [bytes]
+HELD = 1e6  # mass and inertia of a trunk that is held [kg, kg m^2]
 BEHIND = 0.1  # time after which a slow simulation stops catching up [s]
 # Standard deviations of the sensors' noise at noise=1.
 NOISE = {"angles": 0.003, "speeds": 0.3, "attitude": 0.01, "gyro": 0.05}  # rad, rad/s, rad, rad/s
@@ -61,13 +62,14 @@ class Simulated:
     self.free, self.place = slice(first, first + 7), np.array(settings["root"])
     self.data.qpos[self.free] = self.place
     self.data.qpos[self.qpos] += settings["start_angle"] * self.random.uniform(-1, 1, len(ids))
-    self.held = settings["hold"]
+    first = self.mj.jnt_dofadr[self.root]
+    self.velocity = slice(first, first + 6)
     self.command = np.zeros((3, len(ids)))  # targets, kp, kd
     self.torques = np.zeros(len(ids))
     self.inbox: list[tuple[float, int, Floats]] = []  # time of arrival, order, numbers
     self.outbox: list[tuple[float, int, Floats]] = []
     self.order, self.next_message = count(), 0.0
-    mujoco.mj_forward(self.mj, self.data)
+    self._hold(HELD if settings["hold"] else 0.0)
 
   def receive(self, numbers: Floats) -> None:
     """Take a command, which arrives after the delay, or is lost."""
@@ -79,7 +81,8 @@ class Simulated:
     while self.data.time < until - 1e-9:
       while self.inbox and self.inbox[0][0] <= self.data.time:
         _, _, numbers = heapq.heappop(self.inbox)
-        self.held = self.held and numbers[1] != Mode.act
+        if self.held and numbers[1] == Mode.act:
+          self._hold(0.0)
         self.command = numbers[2:].reshape(3, -1)
       self._step()
       if self.data.time >= self.next_message - 1e-9:
@@ -92,12 +95,12 @@ class Simulated:
   def measure(self) -> Floats:
     """Return a packet with what the sensors measure now."""
     data, noise = self.data, {name: self.settings["noise"] * value for name, value in NOISE.items()}
-    draw, dof = self.random.standard_normal, self.mj.jnt_dofadr[self.root]
+    draw = self.random.standard_normal
     attitude = data.qpos[self.free][3:].copy()
     mujoco.mju_quatIntegrate(attitude, draw(3), noise["attitude"])
     angles = data.qpos[self.qpos] + noise["angles"] * draw(len(self.qpos))
     speeds = data.qvel[self.dofs] + noise["speeds"] * draw(len(self.dofs))
-    gyro = data.qvel[dof + 3 : dof + 6] + noise["gyro"] * draw(3)
+    gyro = data.qvel[self.velocity][3:] + noise["gyro"] * draw(3)
     return np.concatenate([[Packet.state, data.time], angles, speeds, self.torques, attitude, gyro])
 
   def summary(self) -> dict[str, Any]:
@@ -112,8 +115,18 @@ class Simulated:
     data.qfrc_applied[self.dofs] = self.torques
     mujoco.mj_step(self.mj, data)
     if self.held:
-      dof = self.mj.jnt_dofadr[self.root]
-      data.qpos[self.free], data.qvel[dof : dof + 6] = self.place, 0.0
+      data.qpos[self.free], data.qvel[self.velocity] = self.place, 0.0
+
+  def _hold(self, inertia: float) -> None:
+    """Add mass and inertia to the trunk [kg, kg m^2]; softness of contacts and friction depends on them."""
+    physics = mujoco.mjtState.mjSTATE_FULLPHYSICS
+    state = np.empty(mujoco.mj_stateSize(self.mj, physics))
+    mujoco.mj_getState(self.mj, self.data, state, physics)
+    self.held = inertia > 0
+    self.mj.dof_armature[self.velocity] = inertia
+    mujoco.mj_setConst(self.mj, self.data)
+    mujoco.mj_setState(self.mj, self.data, state, physics)
+    mujoco.mj_forward(self.mj, self.data)
 
   def _post(self, box: list[tuple[float, int, Floats]], numbers: Floats) -> None:
     if self.random.random() >= self.settings["loss"]:
@@ -126,7 +139,8 @@ def _load(settings: dict[str, Any]) -> mujoco.MjModel:
   if not spec.worldbody.geoms:
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
   spec.option.timestep = settings["step"]
-  spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_ACTUATION
+  bits = mujoco.mjtDisableBit
+  spec.option.disableflags |= bits.mjDSBL_ACTUATION | bits.mjDSBL_AUTORESET  # nan is reported, not hidden
   mj = spec.compile()
   if not (mj.jnt_type == mujoco.mjtJoint.mjJNT_FREE).any():
     raise ValueError("no free joint: the robot is fixed to the world")
