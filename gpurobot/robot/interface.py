@@ -30,7 +30,6 @@ class State:
   torques: Floats  # [joints] [N m]
   quaternion: Floats  # [4] w, x, y, z; from the axes of the IMU to the world's
   gyro: Floats  # [3] in the axes of the IMU [rad/s]
-  temperature: float = 0.0  # of the hottest motor; 0: unknown [degrees Celsius]
 
   @property
   def gravity(self) -> Floats:

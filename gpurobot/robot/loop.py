@@ -11,18 +11,18 @@ from gpurobot.robot.controller import Controller
 from gpurobot.robot.interface import Command, Floats, Mode, Robot, State
 from gpurobot.robot.keyboard import Commands
 from gpurobot.robot.recorder import Recorder
-from gpurobot.robot.safety import Limits, Safety, StopError
-from gpurobot.settings.config import ConfigError
+from gpurobot.robot.safety import Safety, StopError
+from gpurobot.settings.config import ConfigError, option
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Times:
-  """Durations of the stages of a run [s]."""
+  """Durations of the stages of a run."""
 
-  connect: float
-  start: float
-  act: float
-  stop: float
+  seconds: float = option(10.0, "time under the policy; inf: until a key is pressed", "s", low=0)
+  start_seconds: float = option(2.0, "time from the present pose to home", "s", low=0)
+  stop_seconds: float = option(1.0, "time of braking at the end", "s", low=0)
+  connect_seconds: float = option(5.0, "longest time to wait for the robot's first message", "s", low=0)
 
 
 class Loop:
@@ -49,17 +49,17 @@ class Loop:
 
     Raises ConfigError if the robot sends no message.
     """
-    first = self._first(times.connect)
+    first = self._first(times.connect_seconds)
     self._due = self.robot.now()
     try:
-      self._start(first, times.start)
-      self._act(first, times.act, keys)
+      self._start(first, times.start_seconds)
+      self._act(first, times.seconds, keys)
     except StopError as reason:
       return str(reason)
     except KeyboardInterrupt:
       return "Ctrl-C was pressed"
     finally:
-      self._stop(first, times.stop)
+      self._stop(first, times.stop_seconds)
     return "its time was over"
 
   def _first(self, patience: float) -> State:
@@ -99,9 +99,6 @@ class Loop:
   def _act(self, first: State, seconds: float, keys: Callable[[], str]) -> None:
     """Let the policy command."""
     servos = self.places["servos"]
-    limits = Limits(
-      self.safety, self.controller.servos, self.controller.step_seconds, self.controller.servos.home
-    )
     steps, targets = 0, first.angles.copy()
     self.late.clear()
     while steps < seconds / self.controller.step_seconds - 1e-9:
@@ -113,7 +110,9 @@ class Loop:
         if not np.isfinite(getattr(tick, name)).all():
           raise StopError(f"a number of the policy is not finite: {name}")
       targets = targets.copy()
-      targets[servos] = limits(tick.ctrl, state.angles[servos], state.speeds[servos])
+      targets[servos] = safety.limited(
+        self.safety, self.controller.servos, tick.ctrl, state.angles[servos], state.speeds[servos]
+      )
       command = Command(Mode.act, targets, self._stiff, self._damping)
       self.robot.write(command)
       self.busy.append(time.perf_counter() - begun)

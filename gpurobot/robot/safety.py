@@ -24,46 +24,30 @@ class Safety:
   late: float = option(0.1, "greatest delay of a control step", "s", low=0)
   tilt: float = option(1.0, "greatest tilt of the trunk", "rad", low=0, high=math.pi)
   speed: float = option(40.0, "greatest speed of a joint", "rad/s", low=0)
-  temperature: float = option(85.0, "greatest temperature of a motor, if the robot knows it", "deg C")
   torque: float = option(
     math.inf, "greatest torque that a target asks for when it is sent, as a share of the servo's", low=0.01
   )
-  rate: float = option(math.inf, "greatest speed of a target", "rad/s", low=0.1)
   damping: float = option(2.0, "damping of the joints in a stop", "N m s/rad", low=0)
 
 
 def check(safety: Safety, state: State, now: float, late: float) -> None:
   """Raise StopError if a message [s] or the loop is late, or the robot leaves its limits."""
-  parts = (state.angles, state.speeds, state.torques, state.quaternion, state.gyro)
-  for name, numbers in zip(("angle", "speed", "torque", "quaternion", "gyro"), parts, strict=True):
-    if not np.isfinite(numbers).all():
+  for name in ("angles", "speeds", "torques", "quaternion", "gyro"):
+    if not np.isfinite(getattr(state, name)).all():
       raise StopError(f"the robot reports a number that is not finite: {name}")
   found = {
     "age": ("its newest message is {:.3f} s old", now - state.received),
     "late": ("a control step was {:.3f} s late", late),
     "tilt": ("the trunk is tilted by {:.2f} rad", math.acos(np.clip(-state.gravity[2], -1, 1))),
     "speed": ("a joint moves at {:.1f} rad/s", float(abs(state.speeds).max())),
-    "temperature": ("a motor has {:.0f} degrees", state.temperature),
   }
   for name, (text, value) in found.items():
     if value > (limit := getattr(safety, name)):
       raise StopError(f"{text.format(value)}, more than safety.{name}={limit:g}")
 
 
-class Limits:
-  """Limits of targets: position, change from the last ones, and torque when they are sent."""
-
-  def __init__(self, safety: Safety, servos: Servos, step_seconds: float, first: Floats) -> None:
-    """Begin with the targets `first` [controls] [rad]."""
-    self._safety, self._servos, self._last = safety, servos, first
-    self._change = safety.rate * step_seconds  # [rad]
-
-  def __call__(self, targets: Floats, angles: Floats, speeds: Floats) -> Floats:
-    """Return targets [controls] [rad] within the limits, for the servos' angles [rad] and speeds [rad/s]."""
-    servos = self._servos
-    found = np.clip(targets, servos.low, servos.high)
-    found = np.clip(found, self._last - self._change, self._last + self._change)
-    reach = np.minimum(self._safety.torque * servos.torque / servos.kp, FAR)
-    middle = angles + servos.kd / servos.kp * speeds  # asks for no torque
-    self._last = np.clip(found, middle - reach, middle + reach)
-    return self._last
+def limited(safety: Safety, servos: Servos, targets: Floats, angles: Floats, speeds: Floats) -> Floats:
+  """Return targets [controls] [rad] in their range that ask for no more torque, at the servos' present state."""
+  reach = np.minimum(safety.torque * servos.torque / servos.kp, FAR)
+  middle = angles + servos.kd / servos.kp * speeds  # asks for no torque
+  return np.clip(np.clip(targets, servos.low, servos.high), middle - reach, middle + reach)

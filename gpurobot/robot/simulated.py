@@ -1,19 +1,17 @@
 """Robot in MuJoCo, in a process of its own that speaks UDP on the loopback.
 
-`python -m gpurobot.robot.simulated <settings as JSON>` prints its port and its joints as a line of JSON. Its
-packets are float64 numbers, the first of them a `Packet`. It ends when its standard input is closed, with a
-line of JSON about the robot's place.
+It prints its port and its joints as a line of JSON. Its packets are float64 numbers, the first of them a
+`Packet`. It ends when its standard input is closed, with a line of JSON about the robot's place.
 """
 
-import heapq
 import json
 import math
 import select
 import socket
 import sys
 import time
+from collections import deque
 from enum import IntEnum
-from itertools import count
 from typing import Any
 
 import mujoco
@@ -66,9 +64,9 @@ class Simulated:
     self.velocity = slice(first, first + 6)
     self.command = np.zeros((3, len(ids)))  # targets, kp, kd
     self.torques = np.zeros(len(ids))
-    self.inbox: list[tuple[float, int, Floats]] = []  # time of arrival, order, numbers
-    self.outbox: list[tuple[float, int, Floats]] = []
-    self.order, self.next_message = count(), 0.0
+    self.inbox = deque[tuple[float, Floats]]()  # time of arrival, numbers
+    self.outbox = deque[tuple[float, Floats]]()
+    self.next_message = 0.0
     self._hold(HELD if settings["hold"] else 0.0)
 
   def receive(self, numbers: Floats) -> None:
@@ -80,7 +78,7 @@ class Simulated:
     sent = []
     while self.data.time < until - 1e-9:
       while self.inbox and self.inbox[0][0] <= self.data.time:
-        _, _, numbers = heapq.heappop(self.inbox)
+        _, numbers = self.inbox.popleft()
         if self.held and numbers[1] == Mode.act:
           self._hold(0.0)
         self.command = numbers[2:].reshape(3, -1)
@@ -89,7 +87,7 @@ class Simulated:
         self.next_message += 1 / self.settings["rate"]
         self._post(self.outbox, self.measure())
       while self.outbox and self.outbox[0][0] <= self.data.time:
-        sent.append(heapq.heappop(self.outbox)[2])
+        sent.append(self.outbox.popleft()[1])
     return sent
 
   def measure(self) -> Floats:
@@ -128,9 +126,9 @@ class Simulated:
     mujoco.mj_setState(self.mj, self.data, state, physics)
     mujoco.mj_forward(self.mj, self.data)
 
-  def _post(self, box: list[tuple[float, int, Floats]], numbers: Floats) -> None:
+  def _post(self, box: deque[tuple[float, Floats]], numbers: Floats) -> None:
     if self.random.random() >= self.settings["loss"]:
-      heapq.heappush(box, (self.data.time + self.settings["delay"], next(self.order), numbers))
+      box.append((self.data.time + self.settings["delay"], numbers))
 
 
 def _load(settings: dict[str, Any]) -> mujoco.MjModel:
@@ -187,20 +185,16 @@ def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
         link.sendto(packet.tobytes(), peer)
 
 
-def main(text: str) -> None:
-  """Simulate the robot that JSON settings describe."""
-  settings = json.loads(text)
+def main() -> None:
+  """Simulate the robot that the last argument describes, settings as JSON."""
+  settings = json.loads(sys.argv[-1])
   try:
     robot = Simulated(settings)
   except ValueError as error:
     print(json.dumps({"error": " ".join(str(error).split())}), flush=True)
     return
   with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-    link.bind((HOST, settings["port"]))
+    link.bind((HOST, 0))
     print(json.dumps({"port": link.getsockname()[1], "joints": robot.joints}), flush=True)
     serve(robot, link, settings["realtime"])
   print(json.dumps(robot.summary()), flush=True)
-
-
-if __name__ == "__main__":
-  main(sys.argv[1])

@@ -19,6 +19,7 @@ from gpurobot.settings.config import ConfigError, option
 from physics.save import save_model
 from physics.urdf import ENDINGS, read_urdf
 
+PROGRAM = "from gpurobot.robot import simulated; simulated.main()"
 PATIENCE, TRIES = 1.0, 30  # wait for an answer of the process [s], and how often
 
 
@@ -39,7 +40,6 @@ class Simulation:
   friction: float = option(0.0, "friction torque of each joint beside the file's", "N m", low=0)
   start_angle: float = option(0.1, "largest offset of a joint from home at the start", "rad", low=0)
   hold: bool = option(True, "hold the trunk until the policy acts, as a gantry does")
-  port: int = option(0, "its UDP port on 127.0.0.1; 0: a free one", low=0, high=65535)
   seed: int = option(0, "seed of noise and loss", low=0)
 
 
@@ -54,7 +54,7 @@ class UdpRobot:
     self._scratch = tempfile.TemporaryDirectory()
     given = dataclasses.asdict(settings)
     given |= {"model": str(_readable(model, Path(self._scratch.name))), "home": dict(home), "root": root}
-    words, variables = process.python("-m", "gpurobot.robot.simulated", json.dumps(given))
+    words, variables = process.python("-c", PROGRAM, json.dumps(given))
     pipe = subprocess.PIPE
     self._process = subprocess.Popen(words, env=variables, stdin=pipe, stdout=pipe, text=True)
     answer = self._answer()

@@ -21,7 +21,7 @@ PROGRAMS = {
   "record": Program("gpurobot.record", "record a video of a policy", "Recording"),
   "evaluate": Program("gpurobot.evaluate", "measure a policy, here or in MuJoCo C", "EvaluationSettings"),
   "export": Program("gpurobot.export", "write a policy as ONNX, TorchScript and C++", "Export"),
-  "run": Program("gpurobot.run_policy", "run an exported policy on a robot", "RunSettings"),
+  "run": Program("gpurobot.robot.run", "run an exported policy on a robot", "RunSettings"),
   "plot": Program("gpurobot.plot", "draw learning curves", "Plot"),
   "sweep": Program("gpurobot.sweep", "train with several seeds and settings", "Sweep"),
   "replay": Program("gpurobot.replay", "show how an environment diverged in training", "Replay"),

@@ -1,4 +1,4 @@
-"""Run of an exported policy on a robot: python -m gpurobot.run_policy export=<folder> [key=value ...].
+"""Run of an exported policy on a robot: python -m gpurobot.robot.run export=<folder> [key=value ...].
 
 The robot is simulated by MuJoCo in another process. It moves from its present pose to home, follows the
 policy until the time is over, a key is pressed or a limit is broken, and then brakes its joints. Every
@@ -23,7 +23,7 @@ from gpurobot.robot.udp import Simulation, UdpRobot
 from gpurobot.settings.config import ConfigError, option
 from gpurobot.shell import cli
 
-PROGRAM = "python -m gpurobot.run_policy"
+PROGRAM = "python -m gpurobot.robot.run"
 PLANNED = ("its time was over", "a key was pressed", "Ctrl-C was pressed")
 
 
@@ -34,16 +34,12 @@ class Backend(StrEnum):
 
 
 @dataclasses.dataclass
-class RunSettings:
+class RunSettings(Times):
   """Run of an exported policy on a robot."""
 
   export: str | None = option(None, "folder that gpurobot export has written")
   robot: Backend = option(Backend.mujoco, "mujoco: simulated, in a process of its own")
   command: list[float] = option([], "first command, as policy.json lists commands; []: zeros")
-  seconds: float = option(10.0, "time under the policy; inf: until a key is pressed", "s", low=0)
-  start_seconds: float = option(2.0, "time from the present pose to home", "s", low=0)
-  stop_seconds: float = option(1.0, "time of braking at the end", "s", low=0)
-  connect_seconds: float = option(5.0, "longest time to wait for the robot's first message", "s", low=0)
   log: str | None = option(None, ".npz file of all control steps; null: a new one in <export>/logs")
   safety: Safety = dataclasses.field(default_factory=Safety)
   sim: Simulation = dataclasses.field(default_factory=Simulation)
@@ -64,11 +60,10 @@ def run(settings: RunSettings) -> None:
   robot = connect(settings, folder, controller)
   try:
     loop = Loop(robot, controller, settings.safety, commands)
-    times = Times(settings.connect_seconds, settings.start_seconds, settings.seconds, settings.stop_seconds)
     with keyboard.listening() as keys:
       if keys:
         print(keyboard.HELP)
-      reason = loop.run(times, keyboard.pressed if keys else lambda: "")
+      reason = loop.run(settings, keyboard.pressed if keys else lambda: "")
     loop.recorder.write(log, reason)
   finally:
     last = robot.close()

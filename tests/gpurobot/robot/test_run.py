@@ -8,25 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from gpurobot import run_policy
-from gpurobot.robot import keyboard, udp
-from tests.gpurobot.robot.exports import write_export
+from gpurobot.robot import keyboard, run, udp
 from tests.mistakes.told import told
 
 QUICK = ["sim.realtime=false", "start_seconds=0.5", "seconds=2", "stop_seconds=0.1", "command=[0.5,0,0]"]
 
 
-@pytest.fixture(scope="module")
-def standing(tmp_path_factory):
-  folder = tmp_path_factory.mktemp("standing")
-  write_export(folder, "quadruped", see_velocity=False, history_policy=2)
-  return folder
-
-
 def test_it_stands_with_loss_noise_delay_and_friction(standing, tmp_path, capsys):
   log = tmp_path / "log.npz"
   defects = ["sim.loss=0.3", "sim.noise=2", "sim.delay=0.01", "sim.friction=0.2", "sim.torque=0.8"]
-  run_policy.main([str(standing), *QUICK, *defects, f"log={log}"])
+  run.main([str(standing), *QUICK, *defects, f"log={log}"])
   printed = capsys.readouterr().out.splitlines()
   assert printed[0] == "the run ended: its time was over"
   assert printed[1].startswith("100 control steps of 20 ms, late by 0.00 ms in the mean")
@@ -44,14 +35,14 @@ def test_it_stands_with_loss_noise_delay_and_friction(standing, tmp_path, capsys
 def test_simulated_time_repeats_itself(standing, tmp_path):
   logs = [tmp_path / f"{name}.npz" for name in "ab"]
   for log in logs:
-    run_policy.main([str(standing), *QUICK, "sim.loss=0.2", "seconds=0.5", f"log={log}"])
+    run.main([str(standing), *QUICK, "sim.loss=0.2", "seconds=0.5", f"log={log}"])
   first, second = map(np.load, logs)
   np.testing.assert_array_equal(first["robot.angles"], second["robot.angles"])
 
 
 def test_a_robot_that_falls_ends_the_run_with_a_status(standing, capsys):
   with pytest.raises(SystemExit) as end:
-    run_policy.main([str(standing), *QUICK, "sim.torque=0.05", "safety.tilt=0.02", "sim.noise=0"])
+    run.main([str(standing), *QUICK, "sim.torque=0.05", "safety.tilt=0.02", "sim.noise=0"])
   assert end.value.code == 1
   assert "the run ended: the trunk is tilted by 0.0" in capsys.readouterr().out
   assert len(list((standing / "logs").glob("*.npz"))) == 1
@@ -60,7 +51,7 @@ def test_a_robot_that_falls_ends_the_run_with_a_status(standing, capsys):
 def test_it_runs_in_real_time(standing, tmp_path, capsys):
   log, patient = tmp_path / "log.npz", ["safety.age=60", "safety.late=60", "connect_seconds=60"]
   words = [*QUICK, "sim.realtime=true", "seconds=0.5", "start_seconds=0.1", *patient]
-  run_policy.main([str(standing), *words, f"log={log}"])
+  run.main([str(standing), *words, f"log={log}"])
   assert "25 control steps of 20 ms" in capsys.readouterr().out
   found = np.load(log)
   assert (np.diff(found["time"]) > 0).all()
@@ -106,7 +97,7 @@ def test_mistakes_are_told_in_a_line(standing, tmp_path, capsys):
     ([str(other)], f"there is no robot file '{other / 'robot.xml'}'"),
     ([str(standing), *QUICK, "sim.loss=1"], "the robot sends no message in 5 s"),
   ):
-    assert text in told(capsys, run_policy.main, words)
+    assert text in told(capsys, run.main, words)
 
 
 def test_keys_of_a_terminal_come_at_once(monkeypatch):
