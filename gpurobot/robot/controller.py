@@ -1,7 +1,7 @@
 """Controller of a robot: sensors from its messages, observation, action and command, as policy.json says."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,8 @@ class Controller:
     self.text = (folder / NAMES[2]).read_text()
     self._policy = Exported(file, 1)
     self.facts = facts = self._policy.facts
-    self._check(file)
+    if problem := next(_problems(facts), ""):
+      raise ConfigError(f"{file}: {problem}")
     self.step_seconds: float = facts["rate"]["step [s]"]
     self.servos = _servos(facts)
     self.columns = {sensor["name"]: sensor["columns"] for sensor in facts["sensors"]}
@@ -107,47 +108,42 @@ class Controller:
     }
     return {name: found[name] for name in self.columns}
 
-  def _check(self, file: Path) -> None:
-    """Raise ConfigError unless all that the policy needs is measured, and its controls come with it."""
-    facts = self.facts
-    columns, sensors = facts.get("observation", {}).get("columns"), facts.get("sensors")
-    if not columns or not sensors:
-      raise ConfigError(f"{file}: its task declares no sensors, so the runner cannot observe for it")
-    for sensor in sensors:
-      if sensor["name"] == "velocity":
-        raise ConfigError(
-          f"{file}: the policy observes the trunk's velocity, which no robot with legs measures: train it "
-          "with env.see_velocity=false"
-        )
-      if sensor["name"] not in MEASURED:
-        raise ConfigError(
-          f"{file}: the policy observes '{sensor['name']}', which the runner does not measure"
-        )
-    if images := [name for name, known in facts["inputs"].items() if "shape" in known]:
-      raise ConfigError(f"{file}: the policy sees the image '{images[0]}', which the runner does not have")
-    if facts["control"]["offset"] is None:
-      raise ConfigError(
-        f"{file}: its targets depend on more than the action, so the runner cannot command them"
-      )
+
+def _problems(facts: dict[str, Any]) -> Iterator[str]:
+  """Yield why a robot cannot be run with a policy."""
+  sensors = [sensor["name"] for sensor in facts.get("sensors", ())]
+  if not sensors or "columns" not in facts["observation"]:
+    yield "its task declares no sensors, so the runner cannot observe for it"
+  if "velocity" in sensors:
+    yield (
+      "the policy observes the trunk's velocity, which no robot with legs measures: train it with "
+      "env.see_velocity=false"
+    )
+  yield from (f"the runner does not measure '{name}'" for name in sensors if name not in MEASURED)
+  yield from (
+    f"the runner has no image '{name}'" for name, known in facts["inputs"].items() if "shape" in known
+  )
+  if facts.get("control", {}).get("offset") is None:
+    yield "its targets depend on more than the action, so the runner cannot command them"
+  for actuator in facts.get("actuators", ()):
+    if actuator["joint"] is None or not actuator.get("kp") or actuator["gear"] != 1:
+      yield f"the actuator '{actuator['name']}' is no servo of a joint"
+  if "home" not in facts.get("key_frames", {}):
+    yield "there is no key frame 'home' to start from: add one to the robot's file"
+  if all(joint["type"] != "free" for joint in facts.get("joints", ())):
+    yield "its robot is fixed to the world"
 
 
 def _servos(facts: dict[str, Any]) -> Servos:
-  """Return the servos; raise ConfigError if an actuator is none."""
+  """Return the servos."""
   actuators = {actuator["name"]: actuator for actuator in facts["actuators"]}
   used = [actuators[control["actuator"]] for control in facts["control"]["controls"]]
-  for actuator in used:
-    if actuator["joint"] is None or not actuator.get("kp") or actuator["gear"] != 1:
-      raise ConfigError(
-        f"the actuator '{actuator['name']}' is no servo of a joint, so the runner cannot use it"
-      )
   joints = {joint["name"]: joint for joint in facts["joints"]}
   ranges = [
     control["range"] or joints[actuator["joint"]]["range"] or [-math.inf, math.inf]
     for control, actuator in zip(facts["control"]["controls"], used, strict=True)
   ]
   low, high = np.array(ranges).T
-  if "home" not in facts["key_frames"]:
-    raise ConfigError("the export has no key frame 'home' to start from: add one to the robot's file")
   pose = facts["key_frames"]["home"]["qpos"]
   return Servos(
     tuple(actuator["joint"] for actuator in used),

@@ -35,14 +35,11 @@ class Loop:
     self.recorder = Recorder(controller.text, list(robot.joints))
     self.late: list[float] = []  # of each control step of the policy [s]
     self.busy: list[float] = []  # time that the policy took in each [s]
-    self._due = 0.0
+    self._due, self._keys = 0.0, lambda: ""
     servos = controller.servos
-    self._stiff, self._damping = np.full((2, len(robot.joints)), 0.0)
-    self._stiff[:], self._damping[:] = (
-      np.median(servos.kp),
-      np.median(servos.kd),
-    )  # of joints it does not move
-    self._stiff[self.places["servos"]], self._damping[self.places["servos"]] = servos.kp, servos.kd
+    middle = [[np.median(servos.kp)], [np.median(servos.kd)]]  # of joints that the policy does not move
+    self._gains = np.tile(middle, len(robot.joints))
+    self._gains[:, self.places["servos"]] = servos.kp, servos.kd
 
   def run(self, times: Times, keys: Callable[[], str]) -> str:
     """Run the stages; return why the run ended. The robot is damped in any case.
@@ -50,10 +47,10 @@ class Loop:
     Raises ConfigError if the robot sends no message.
     """
     first = self._first(times.connect_seconds)
-    self._due = self.robot.now()
+    self._due, self._keys = self.robot.now(), keys
     try:
       self._start(first, times.start_seconds)
-      self._act(first, times.seconds, keys)
+      self._act(first, times.seconds)
     except StopError as reason:
       return str(reason)
     except KeyboardInterrupt:
@@ -75,7 +72,10 @@ class Loop:
     return round(seconds / self.controller.step_seconds)
 
   def _tick(self) -> tuple[State, float]:
-    """Wait for the next control step; return the newest message and the controller's clock, both checked."""
+    """Wait for the next control step; return the newest message and the controller's clock, checked.
+
+    Keys act here too.
+    """
     self._due += self.controller.step_seconds
     self.robot.wait(self._due)
     now, state = self.robot.now(), self.robot.read()
@@ -83,6 +83,7 @@ class Loop:
     assert state is not None  # there was one
     safety.check(self.safety, state, now, late)
     self.late.append(late)
+    self.commands.press(self._keys())
     return state, now
 
   def _start(self, first: State, seconds: float) -> None:
@@ -94,17 +95,16 @@ class Loop:
       share = (step + 1) / count
       targets = first.angles + share * (home - first.angles)
       gain = min(1.0, 2 * share)
-      self.robot.write(Command(Mode.start, targets, gain * self._stiff, self._damping))
+      self.robot.write(Command(Mode.start, targets, gain * self._gains[0], self._gains[1]))
 
-  def _act(self, first: State, seconds: float, keys: Callable[[], str]) -> None:
+  def _act(self, first: State, seconds: float) -> None:
     """Let the policy command."""
     servos = self.places["servos"]
-    steps, targets = 0, first.angles.copy()
+    targets = first.angles.copy()
     self.late.clear()
-    while steps < seconds / self.controller.step_seconds - 1e-9:
+    while len(self.busy) < seconds / self.controller.step_seconds - 1e-9:
       state, now = self._tick()
       begun = time.perf_counter()
-      self.commands.press(keys())
       tick = self.controller.step(state, self.places, self.commands.values)
       for name in ("obs", "action", "ctrl"):
         if not np.isfinite(getattr(tick, name)).all():
@@ -113,11 +113,10 @@ class Loop:
       targets[servos] = safety.limited(
         self.safety, self.controller.servos, tick.ctrl, state.angles[servos], state.speeds[servos]
       )
-      command = Command(Mode.act, targets, self._stiff, self._damping)
+      command = Command(Mode.act, targets, *self._gains)
       self.robot.write(command)
       self.busy.append(time.perf_counter() - begun)
       self.recorder.add(now, state, tick, command, servos)
-      steps += 1
 
   def _stop(self, first: State, seconds: float) -> None:
     """Damp all joints, whatever the robot reports."""

@@ -38,11 +38,10 @@ class Recorder:
       }
     )
 
-  def write(self, path: Path, reason: str) -> int:
-    """Write the file, with the reason why the run ended; return the number of control steps."""
+  def write(self, path: Path, reason: str) -> None:
+    """Write the file, with the reason why the run ended; of a run without the policy, no more than that."""
     columns: dict[str, Any] = {
       name: np.array([row[name] for row in self._rows]) for name in (self._rows or [{}])[0]
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **self._facts, **columns, reason=reason)
-    return len(self._rows)

@@ -58,13 +58,16 @@ def run(settings: RunSettings) -> None:
   if log.suffix != ".npz":
     raise ConfigError(f"log={log}: the log is a file with the ending .npz")
   robot = connect(settings, folder, controller)
+  reason = "an error"
   try:
     loop = Loop(robot, controller, settings.safety, commands)
     with keyboard.listening() as keys:
       if keys:
         print(keyboard.HELP)
-      reason = loop.run(settings, keyboard.pressed if keys else lambda: "")
-    loop.recorder.write(log, reason)
+      try:
+        reason = loop.run(settings, keyboard.pressed if keys else lambda: "")
+      finally:
+        loop.recorder.write(log, reason)
   finally:
     last = robot.close()
   lines = [f"the run ended: {reason}", loop.jitter(), last, f"{log}: the log"]
@@ -77,9 +80,7 @@ def connect(settings: RunSettings, folder: Path, controller: Controller) -> Robo
   """Return the robot that the settings name."""
   pose = controller.facts["key_frames"]["home"]["qpos"]
   joints = controller.facts["joints"]
-  free = next((joint["qpos"] for joint in joints if joint["type"] == "free"), None)
-  if free is None:
-    raise ConfigError("the export is for a robot that is fixed to the world, which the runner does not run")
+  free = next(joint["qpos"] for joint in joints if joint["type"] == "free")
   home = {joint["name"]: pose[joint["qpos"]] for joint in joints if joint["type"] in ("hinge", "slide")}
   model = Path(settings.sim.model or folder / "robot.xml")
   return UdpRobot(settings.sim, model, home, pose[free : free + 7])
@@ -91,6 +92,10 @@ def _commands(controller: Controller, first: list[float]) -> keyboard.Commands:
   if first and len(first) != len(ranges):
     names = ", ".join(known["name"] for known in ranges)
     raise ConfigError(f"command={first} has {len(first)} numbers, not {len(ranges)}: {names}")
+  for value, known in zip(first, ranges, strict=False):
+    low, high = known["range"]
+    if not low <= value <= high:
+      raise ConfigError(f"command={first}: {known['name']} is from {low:g} to {high:g} in the training")
   return keyboard.Commands(ranges, first)
 
 

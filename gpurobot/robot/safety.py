@@ -47,7 +47,7 @@ def check(safety: Safety, state: State, now: float, late: float) -> None:
 
 
 def limited(safety: Safety, servos: Servos, targets: Floats, angles: Floats, speeds: Floats) -> Floats:
-  """Return targets [controls] [rad] in their range that ask for no more torque, at the servos' present state."""
+  """Return targets [controls] [rad] in their range, which ask for no more torque in the present state."""
   reach = np.minimum(safety.torque * servos.torque / servos.kp, FAR)
   middle = angles + servos.kd / servos.kp * speeds  # asks for no torque
   return np.clip(np.clip(targets, servos.low, servos.high), middle - reach, middle + reach)

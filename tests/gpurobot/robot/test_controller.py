@@ -56,12 +56,13 @@ def _image(facts):
 
 MISTAKES = {
   "env.see_velocity=false": lambda facts: facts["sensors"][0].update(name="velocity"),
-  "observes 'scan', which": lambda facts: facts["sensors"][0].update(name="scan"),
+  "does not measure 'scan'": lambda facts: facts["sensors"][0].update(name="scan"),
   "declares no sensors": lambda facts: facts.update(sensors=[]),
-  "sees the image 'view'": _image,
+  "no image 'view'": _image,
   "depend on more than the action": lambda facts: facts["control"].update(offset=None, gain=None),
   "'FR_hip' is no servo": lambda facts: facts["actuators"][0].pop("kp"),
   "no key frame 'home'": lambda facts: facts.update(key_frames={}),
+  "fixed to the world": lambda facts: facts["joints"].pop(0),
 }
 
 

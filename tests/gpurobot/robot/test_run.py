@@ -91,6 +91,7 @@ def test_mistakes_are_told_in_a_line(standing, tmp_path, capsys):
     ([], "export=<folder> is missing"),
     ([str(tmp_path)], "has no policy.pt: name a folder that gpurobot export has written"),
     ([str(standing), "command=[1]"], "has 1 numbers, not 3: forward, "),
+    ([str(standing), "command=[2,0,0]"], "command=[2.0, 0.0, 0.0]: forward is from -1 to 1 in the training"),
     ([str(standing), "log=log.csv"], "log=log.csv: the log is a file with the ending .npz"),
     ([str(standing), f"sim.model={fixed}"], f"sim.model={fixed}: no free joint"),
     ([str(standing), "sim.model=assets/biped/robot.xml", *QUICK], "with the joint 'FR_hip', this one has "),
