@@ -1,16 +1,17 @@
-"""Loop of a controller: soft start, policy, damping stop."""
+"""Loop of a controller: soft start, policy, damping stop, and the log of every step."""
 
 import dataclasses
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gpurobot.robot import safety
-from gpurobot.robot.controller import Controller
+from gpurobot.robot.controller import Controller, Tick
 from gpurobot.robot.interface import Command, Floats, Mode, Robot, State
 from gpurobot.robot.keyboard import Commands
-from gpurobot.robot.recorder import Recorder
 from gpurobot.robot.safety import Safety, StopError
 from gpurobot.settings.config import ConfigError, option
 
@@ -32,7 +33,7 @@ class Loop:
     """Connect a robot with a controller; raise ConfigError if the robot lacks a joint."""
     self.robot, self.controller, self.safety, self.commands = robot, controller, limits, commands
     self.places = controller.robot_columns(robot.joints)
-    self.recorder = Recorder(controller.text, list(robot.joints))
+    self.rows: list[dict[str, Any]] = []  # numbers of each control step of the policy, by name
     self.late: list[float] = []  # of each control step of the policy [s]
     self.busy: list[float] = []  # time that the policy took in each [s]
     self._due, self._keys = 0.0, lambda: ""
@@ -116,7 +117,7 @@ class Loop:
       command = Command(Mode.act, targets, *self._gains)
       self.robot.write(command)
       self.busy.append(time.perf_counter() - begun)
-      self.recorder.add(now, state, tick, command, servos)
+      self._record(now, state, tick, command)
 
   def _stop(self, first: State, seconds: float) -> None:
     """Damp all joints, whatever the robot reports."""
@@ -126,6 +127,25 @@ class Loop:
     for step in range(max(1, self._steps(seconds))):
       self.robot.write(command)
       self.robot.wait(start + (step + 1) * self.controller.step_seconds)
+
+  def _record(self, now: float, state: State, tick: Tick, command: Command) -> None:
+    servos = self.places["servos"]
+    sensors = {f"sensor.{name}": numbers for name, numbers in tick.sensors.items()}
+    parts = ("angles", "speeds", "torques", "quaternion", "gyro")
+    self.rows.append(
+      {"time": now, "sensor_time": state.time, **sensors, "obs": tick.obs, "action": tick.action}
+      | {"ctrl": command.targets[servos], "gains": np.stack([command.kp[servos], command.kd[servos]])}
+      | {f"robot.{part}": getattr(state, part) for part in parts}
+    )
+
+  def write(self, path: Path, reason: str) -> None:
+    """Write the log as .npz: a row for each step of the policy, and why the run ended."""
+    columns: dict[str, Any] = {
+      name: np.array([row[name] for row in self.rows]) for name in (self.rows or [{}])[0]
+    }
+    columns |= {"manifest": self.controller.text, "robot.joints": list(self.robot.joints), "reason": reason}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, **columns)
 
   def jitter(self) -> str:
     """Return a line about the times of the policy's control steps."""

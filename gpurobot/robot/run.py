@@ -67,7 +67,7 @@ def run(settings: RunSettings) -> None:
       try:
         reason = loop.run(settings, keyboard.pressed if keys else lambda: "")
       finally:
-        loop.recorder.write(log, reason)
+        loop.write(log, reason)
   finally:
     last = robot.close()
   lines = [f"the run ended: {reason}", loop.jitter(), last, f"{log}: the log"]

@@ -131,7 +131,7 @@ def test_targets_are_limited(standing):
 def test_the_log_has_every_step(standing, tmp_path):
   loop = loop_of(standing)
   reason = loop.run(TIMES, lambda: "")
-  loop.recorder.write(tmp_path / "a" / "log.npz", reason)
+  loop.write(tmp_path / "a" / "log.npz", reason)
   log = np.load(tmp_path / "a" / "log.npz")
   facts = json.loads(str(log["manifest"]))
   shapes = {name: log[name].shape for name in log.files}
