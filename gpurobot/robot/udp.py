@@ -20,7 +20,7 @@ from physics.save import save_model
 from physics.urdf import ENDINGS, read_urdf
 
 PROGRAM = "from gpurobot.robot import simulated; simulated.main()"
-PATIENCE, TRIES = 1.0, 30  # wait for an answer of the process [s], and how often
+PATIENCE, TRIES = 2.0, 20  # wait for an answer of the process [s], and how often
 
 
 @dataclasses.dataclass
@@ -57,7 +57,8 @@ class UdpRobot:
     words, variables = process.python("-c", PROGRAM, json.dumps(given))
     pipe = subprocess.PIPE
     self._process = subprocess.Popen(words, env=variables, stdin=pipe, stdout=pipe, text=True)
-    answer = self._answer()
+    assert self._process.stdout is not None
+    answer: dict[str, Any] = json.loads(self._process.stdout.readline() or "{}")
     if "port" not in answer:
       self.close()
       raise ConfigError(f"sim.model={model}: {answer.get('error', 'its process has ended')}")
@@ -102,24 +103,20 @@ class UdpRobot:
 
   def close(self) -> str:
     """End the robot's process; return a line about its way, or ""."""
-    if self._process.stdin is None or self._process.stdin.closed:
-      return ""
-    self._process.stdin.close()
-    answer = self._answer()
-    self._process.wait()
+    try:
+      text, _ = self._process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+      self._process.kill()
+      text, _ = self._process.communicate()
     self._scratch.cleanup()
     if hasattr(self, "_link"):
       self._link.close()
-    if "way" not in answer:
+    if not text:
       return ""
+    answer = json.loads(text)
     ahead, left = answer["way"]
     fallen = "" if answer["upright"] > 0.5 else ", and lies"
     return f"the simulated robot is {ahead:.2f} m ahead and {left:.2f} m to the left of its start{fallen}"
-
-  def _answer(self) -> dict[str, Any]:
-    assert self._process.stdout is not None
-    answer: dict[str, Any] = json.loads(self._process.stdout.readline() or "{}")
-    return answer
 
   def _send(self, *parts: Any) -> None:
     numbers = [np.atleast_1d(np.asarray(part, np.float64)) for part in parts]

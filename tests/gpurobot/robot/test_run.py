@@ -2,7 +2,9 @@
 
 import os
 import pty
+import re
 import shutil
+import signal
 import sys
 
 import numpy as np
@@ -68,7 +70,6 @@ def test_the_robots_own_file_may_be_a_urdf(tmp_path):
   assert robot.joints == []
   assert robot.read().time == pytest.approx(0.098)
   assert robot.close().startswith("the simulated robot is 0.00 m ahead")
-  assert robot.close() == ""
 
 
 def test_a_robot_whose_process_ends_is_told_of(standing, monkeypatch):
@@ -80,6 +81,30 @@ def test_a_robot_whose_process_ends_is_told_of(standing, monkeypatch):
   with pytest.raises(ConnectionError, match="does not answer"):
     robot.wait(1.0)
   assert robot.close() == ""
+
+
+def test_a_robot_that_falls_silent_ends_the_run(standing, tmp_path, monkeypatch, capsys):
+  """Its process is stopped while the policy acts, in real time; it does not even end by itself."""
+  robots = []
+
+  def connect(settings, folder, controller):
+    robots.append(original(settings, folder, controller))
+    return robots[0]
+
+  def act(controller, *given):
+    if controller._ticks == 10:
+      os.kill(robots[0]._process.pid, signal.SIGSTOP)
+    return step(controller, *given)
+
+  original, step = run.connect, run.Controller.step
+  monkeypatch.setattr(run, "connect", connect)
+  monkeypatch.setattr(run.Controller, "step", act)
+  patient = ["sim.realtime=true", "connect_seconds=60", "safety.late=60", "safety.age=2", "seconds=60"]
+  with pytest.raises(SystemExit) as end:
+    run.main([str(standing), *QUICK, *patient, f"log={tmp_path / 'log.npz'}"])
+  assert end.value.code == 1
+  assert re.search(r"its newest message is 2\.\d+ s old, more than safety.age=2", capsys.readouterr().out)
+  assert len(np.load(tmp_path / "log.npz")["time"]) > 80
 
 
 def test_mistakes_are_told_in_a_line(standing, tmp_path, capsys):
