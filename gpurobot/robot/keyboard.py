@@ -42,7 +42,7 @@ class Commands:
 @contextlib.contextmanager
 def listening() -> Iterator[bool]:
   """Let the terminal pass each key on at once; yield whether there is a terminal."""
-  if not sys.stdin.isatty():
+  if sys.stdin is None or not sys.stdin.isatty():
     yield False
     return
   import termios  # noqa: PLC0415 (of POSIX alone)

@@ -1,5 +1,6 @@
 """Robot of `simulated.py`: its process, and the packets to and from it."""
 
+import contextlib
 import dataclasses
 import json
 import socket
@@ -56,7 +57,9 @@ class UdpRobot:
     given |= {"model": str(_readable(model, Path(self._scratch.name))), "home": dict(home), "root": root}
     words, variables = process.python("-c", PROGRAM, json.dumps(given))
     pipe = subprocess.PIPE
-    self._process = subprocess.Popen(words, env=variables, stdin=pipe, stdout=pipe, text=True)
+    self._process = subprocess.Popen(
+      words, env=variables, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+    )  # Ctrl-C in the terminal is for the controller alone
     assert self._process.stdout is not None
     answer: dict[str, Any] = json.loads(self._process.stdout.readline() or "{}")
     if "port" not in answer:
@@ -120,7 +123,8 @@ class UdpRobot:
 
   def _send(self, *parts: Any) -> None:
     numbers = [np.atleast_1d(np.asarray(part, np.float64)) for part in parts]
-    self._link.send(np.concatenate(numbers).tobytes())
+    with contextlib.suppress(ConnectionRefusedError):  # its process has ended: it falls silent
+      self._link.send(np.concatenate(numbers).tobytes())
 
   def _receive(self) -> Floats | None:
     """Return a packet; None if there is none."""

@@ -67,6 +67,7 @@ def test_the_robots_own_file_may_be_a_urdf(tmp_path):
     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>""")
   robot = udp.UdpRobot(udp.Simulation(realtime=False), tmp_path / "robot.urdf", {}, [0, 0, 1, 1, 0, 0, 0])
   robot.wait(0.1)
+  assert os.getpgid(robot._process.pid) != os.getpgid(0)  # Ctrl-C does not reach it
   assert robot.joints == []
   assert robot.read().time == pytest.approx(0.098)
   assert robot.close().startswith("the simulated robot is 0.00 m ahead")
@@ -83,8 +84,9 @@ def test_a_robot_whose_process_ends_is_told_of(standing, monkeypatch):
   assert robot.close() == ""
 
 
-def test_a_robot_that_falls_silent_ends_the_run(standing, tmp_path, monkeypatch, capsys):
-  """Its process is stopped while the policy acts, in real time; it does not even end by itself."""
+@pytest.mark.parametrize("kind", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_robot_that_falls_silent_ends_the_run(kind, standing, tmp_path, monkeypatch, capsys):
+  """Its process is stopped, which does not even end by itself, or dies while the policy acts in real time."""
   robots = []
 
   def connect(settings, folder, controller):
@@ -93,7 +95,7 @@ def test_a_robot_that_falls_silent_ends_the_run(standing, tmp_path, monkeypatch,
 
   def act(controller, *given):
     if controller._ticks == 10:
-      os.kill(robots[0]._process.pid, signal.SIGSTOP)
+      os.kill(robots[0]._process.pid, kind)
     return step(controller, *given)
 
   original, step = run.connect, run.Controller.step
