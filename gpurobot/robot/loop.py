@@ -1,6 +1,7 @@
 """Loop of a controller: soft start, policy, damping stop, and the log of every step."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,7 @@ from gpurobot.settings.config import ConfigError, option
 class Times:
   """Durations of the stages of a run."""
 
-  seconds: float = option(10.0, "time under the policy; inf: until a key is pressed", "s", low=0)
+  seconds: float | None = option(10.0, "time under the policy; null: until a key is pressed", "s", low=0)
   start_seconds: float = option(2.0, "time from the present pose to home", "s", low=0)
   stop_seconds: float = option(1.0, "time of braking at the end", "s", low=0)
   connect_seconds: float = option(5.0, "longest time to wait for the robot's first message", "s", low=0)
@@ -51,7 +52,7 @@ class Loop:
     self._due, self._keys = self.robot.now(), keys
     try:
       self._start(first, times.start_seconds)
-      self._act(first, times.seconds)
+      self._act(first, math.inf if times.seconds is None else times.seconds)
     except StopError as reason:
       return str(reason)
     except KeyboardInterrupt:

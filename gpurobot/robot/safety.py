@@ -9,8 +9,6 @@ from gpurobot.robot.controller import Servos
 from gpurobot.robot.interface import Floats, State
 from gpurobot.settings.config import option
 
-FAR = 1e9  # [rad] without a limit of torque
-
 
 class StopError(Exception):
   """The reason why a run ends, in a line."""
@@ -24,8 +22,10 @@ class Safety:
   late: float = option(0.1, "greatest delay of a control step", "s", low=0)
   tilt: float = option(1.0, "greatest tilt of the trunk", "rad", low=0, high=math.pi)
   speed: float = option(40.0, "greatest speed of a joint", "rad/s", low=0)
-  torque: float = option(
-    math.inf, "greatest torque that a target asks for when it is sent, as a share of the servo's", low=0.01
+  torque: float | None = option(
+    None,
+    "greatest torque that a target asks for when it is sent, as a share of the servo's; null: no limit",
+    low=0.01,
   )
   damping: float = option(2.0, "damping of the joints in a stop", "N m s/rad", low=0)
 
@@ -48,6 +48,9 @@ def check(safety: Safety, state: State, now: float, late: float) -> None:
 
 def limited(safety: Safety, servos: Servos, targets: Floats, angles: Floats, speeds: Floats) -> Floats:
   """Return targets [controls] [rad] in their range, which ask for no more torque in the present state."""
-  reach = np.minimum(safety.torque * servos.torque / servos.kp, FAR)
+  inside = np.clip(targets, servos.low, servos.high)
+  if safety.torque is None:
+    return inside
+  reach = safety.torque * servos.torque / servos.kp
   middle = angles + servos.kd / servos.kp * speeds  # asks for no torque
-  return np.clip(np.clip(targets, servos.low, servos.high), middle - reach, middle + reach)
+  return np.clip(inside, middle - reach, middle + reach)

@@ -101,7 +101,7 @@ def test_a_robot_that_falls_silent_ends_the_run(kind, standing, tmp_path, monkey
   original, step = run.connect, run.Controller.step
   monkeypatch.setattr(run, "connect", connect)
   monkeypatch.setattr(run.Controller, "step", act)
-  patient = ["sim.realtime=true", "connect_seconds=60", "safety.late=60", "safety.age=2", "seconds=60"]
+  patient = ["sim.realtime=true", "connect_seconds=60", "safety.late=60", "safety.age=2", "seconds=null"]
   with pytest.raises(SystemExit) as end:
     run.main([str(standing), *QUICK, *patient, f"log={tmp_path / 'log.npz'}"])
   assert end.value.code == 1
