@@ -2,11 +2,13 @@
 
 It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, and policy.json,
 their manifest, which both files also embed. The actions of both are compared with the policy's first. A task
-may write files of its own beside them, such as the tracked motions. policy.hpp is the same function in C++.
+may write files of its own beside them, such as the tracked motions. policy.hpp is the same function in C++,
+robot.xml the model of the training.
 """
 
 import dataclasses
 import importlib
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -28,11 +30,14 @@ from gpurobot.run import checkpoint
 from gpurobot.run.folder import make_folder
 from gpurobot.settings.algorithms import AlgorithmConfig, Precision
 from gpurobot.settings.config import algorithm_settings, option
+from physics.save import save_model
 from tasks.base import Task
 from tasks.shared.action_path import ActionFilter
 
 ENVS, STEPS = 16, 64  # size of the comparison
 TOLERANCE = 1e-5  # largest difference of actions in [-1, 1]
+ROBOT = "robot.xml"
+OPTIONAL = {HEADER: "the policy in C++17", ROBOT: "the model of the training"}
 
 
 @dataclasses.dataclass
@@ -66,7 +71,10 @@ def export(settings: Export) -> None:
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
     facts["files"] = env.write_files(Path(scratch)) if hasattr(env, "write_files") else []
     write(deployed, facts, Path(scratch))
-    missing = _write_header(deployed, facts, Path(scratch))
+    missing = {
+      HEADER: _write_header(deployed, facts, Path(scratch)),
+      ROBOT: _write_robot(env, Path(scratch)),
+    }
     errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}
     for name, error in errors.items():
       if not error <= TOLERANCE:  # nan too
@@ -74,14 +82,12 @@ def export(settings: Export) -> None:
           f"{name}: its actions differ by {error:.2g} from the policy's, more than {TOLERANCE:g}; nothing is "
           "written"
         )
-    if missing:
-      (folder / HEADER).unlink(missing_ok=True)  # of an earlier export
-    for path in Path(scratch).iterdir():
-      path.replace(folder / path.name)
+    _replace(Path(scratch), folder, [name for name in OPTIONAL if missing[name]])
   for name, error in errors.items():
     outputs = ", ".join(deployed.outputs)
     print(f"{folder / name}: outputs {outputs}; actions differ by at most {error:.2g} from the policy's")
-  print(f"{folder / HEADER}: " + (f"not written: {missing}" if missing else "the policy in C++17"))
+  for name, meaning in OPTIONAL.items():
+    print(f"{folder / name}: " + (f"not written: {missing[name]}" if missing[name] else meaning))
   print("\n  ".join([f"{folder / NAMES[2]}: the manifest. Your program has to provide:", *facts["yours"]]))
   for name in facts["files"]:
     print(f"{folder / name}: goes with the policy")
@@ -97,6 +103,27 @@ def _write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) ->
   except UnsupportedError as error:
     return f"C++ cannot express {error}; use {NAMES[0]} or {NAMES[1]}"
   return ""
+
+
+def _write_robot(env: VecEnv, folder: Path) -> str:
+  """Write the model of the training as MJCF, with its meshes; return why there is none, or ""."""
+  if not isinstance(env, Task):
+    return "the environment has no model"
+  try:
+    save_model(env.scene(env.config), folder / ROBOT)
+  except (OSError, ValueError) as error:
+    return " ".join(str(error).split())
+  return ""
+
+
+def _replace(source: Path, folder: Path, missing: list[str]) -> None:
+  """Move files and folders from `source` to `folder`; of an earlier export, those that are missing go."""
+  for name in missing:
+    (folder / name).unlink(missing_ok=True)
+  for path in source.iterdir():
+    if path.is_dir():
+      shutil.rmtree(folder / path.name, ignore_errors=True)
+    path.replace(folder / path.name)
 
 
 def _unrounded(settings: AlgorithmConfig) -> AlgorithmConfig:

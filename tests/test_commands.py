@@ -46,6 +46,7 @@ COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:gpurobot|make|pip|python|
 PLACEHOLDERS = {
   "<run folder>": "trained",
   "<run folder or .pt file>": "trained/checkpoint.pt",
+  "<export folder>": "trained",
   "<folder>": "run",
   "<task>": "cartpole",
   "<program>": "train",

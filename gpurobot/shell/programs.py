@@ -22,6 +22,7 @@ PROGRAMS = {
   "evaluate": Program("gpurobot.evaluate", "measure a policy, here or in MuJoCo C", "EvaluationSettings"),
   "export": Program("gpurobot.export", "write a policy as ONNX, TorchScript and C++", "Export"),
   "check": Program("gpurobot.check", "name what differs from training in a robot's log", "Check"),
+  "run": Program("gpurobot.robot.run", "run an exported policy on a robot", "RunSettings"),
   "plot": Program("gpurobot.plot", "draw learning curves", "Plot"),
   "sweep": Program("gpurobot.sweep", "train with several seeds and settings", "Sweep"),
   "replay": Program("gpurobot.replay", "show how an environment diverged in training", "Replay"),

@@ -36,7 +36,7 @@ def test_a_policy_is_taken_along(folder, capsys):
   )
   assert "the state: pass next_state back as state" in printed
   assert "trained in bf16 and exported in float32: actions differ by at most " in printed
-  assert {path.name for path in (folder / "export").iterdir()} == {*NAMES, HEADER}
+  assert {path.name for path in (folder / "export").iterdir()} == {*NAMES, HEADER, export.ROBOT}
 
   session = onnxruntime.InferenceSession(folder / "export" / NAMES[0])
   facts = json.loads(session.get_modelmeta().custom_metadata_map[KEY])

@@ -1,0 +1,156 @@
+"""Controller of a robot: sensors from its messages, observation, action and command, as policy.json says."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gpurobot.deploy.exported import NAMES, Exported
+from gpurobot.robot.interface import Floats, State
+from gpurobot.settings.config import ConfigError
+
+MEASURED = ("angular_velocity", "gravity", "command", "angles", "speeds", "action", "clock")
+JOINTS = ("angles", "speeds")  # sensors with a column for each joint
+WARM = 5  # steps of TorchScript until it is compiled
+
+
+@dataclass(frozen=True)
+class Tick:
+  """Numbers of one control step."""
+
+  sensors: dict[str, Floats]  # by name, in the order of the manifest's columns
+  obs: Floats  # [width] with history
+  action: Floats  # [actions]
+  ctrl: Floats  # [controls] [rad], without limits
+
+
+@dataclass(frozen=True)
+class Servos:
+  """Servos that the policy commands, in the order of its controls."""
+
+  joints: tuple[str, ...]
+  kp: Floats  # [N m/rad]
+  kd: Floats  # [N m s/rad]
+  torque: Floats  # greatest torque [N m]; inf: no limit
+  low: Floats  # range of the targets [rad]
+  high: Floats
+  home: Floats  # [rad]
+
+
+class Controller:
+  """An exported policy with its memory."""
+
+  def __init__(self, folder: Path) -> None:
+    """Read an export; raise ConfigError if a robot cannot be run with it."""
+    file = folder / NAMES[1]
+    if not file.is_file():
+      raise ConfigError(f"'{folder}' has no {NAMES[1]}: name a folder that gpurobot export has written")
+    self.text = (folder / NAMES[2]).read_text()
+    self._policy = Exported(file, 1)
+    self.facts = facts = self._policy.facts
+    if problem := next(_problems(facts), ""):
+      raise ConfigError(f"{file}: {problem}")
+    self.step_seconds: float = facts["rate"]["step [s]"]
+    self.servos = _servos(facts)
+    self.columns = {sensor["name"]: sensor["columns"] for sensor in facts["sensors"]}
+    self._offset, self._gain = (np.array(facts["control"][name]) for name in ("offset", "gain"))
+    names = [(name, column) for name, columns in self.columns.items() for column in columns]
+    seen = facts["observation"]["columns"]
+    self._places = [names.index((column["sensor"], column["column"])) for column in seen]
+    self._scale, self._zero = (np.array([column[key] for column in seen]) for key in ("scale", "offset"))
+    self._length: int = facts["observation"]["history, the oldest first"]
+    self._past: list[Floats] = []
+    self._action, self._ticks = np.zeros(len(facts["actions"]["names"])), 0
+    for _ in range(WARM):
+      self._act(np.zeros(facts["inputs"]["obs"]["width"]))
+
+  def robot_columns(self, joints: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of columns and servos among a robot's joints; raise ConfigError if it lacks one."""
+    wanted = {name: self.columns.get(name, []) for name in JOINTS} | {"servos": list(self.servos.joints)}
+    for name in (name for names in wanted.values() for name in names):
+      if name not in joints:
+        raise ConfigError(
+          f"the export is for a robot with the joint '{name}', this one has {', '.join(joints)}"
+        )
+    return {key: [joints.index(name) for name in names] for key, names in wanted.items()}
+
+  def step(self, state: State, places: dict[str, list[int]], command: Floats) -> Tick:
+    """Return the numbers of the next control step; `places` are those of `robot_columns`."""
+    sensors = self._measure(state, places, command)
+    numbers = np.concatenate([sensors[name] for name in self.columns])
+    latest = self._scale * (numbers[self._places] - self._zero)
+    self._past = [*(self._past or [latest] * self._length), latest][-self._length :]
+    obs = np.concatenate(self._past)
+    self._action = action = self._act(obs)
+    self._ticks += 1
+    return Tick(sensors, obs, action, self._offset + action @ self._gain)
+
+  def _act(self, obs: Floats) -> Floats:
+    given = {"policy": torch.from_numpy(obs[None]).float()}
+    return self._policy(given, torch.tensor([self._ticks == 0]))[0].double().numpy()
+
+  def _measure(self, state: State, places: dict[str, list[int]], command: Floats) -> dict[str, Floats]:
+    """Return the numbers of each sensor [columns]."""
+    seconds = self.facts["settings"].get("step_seconds", 1.0)
+    cycle = 2 * math.pi * self._ticks * self.step_seconds / seconds
+    found = {
+      "angular_velocity": state.gyro,
+      "gravity": state.gravity,
+      "command": command,
+      "angles": state.angles[places["angles"]],
+      "speeds": state.speeds[places["speeds"]],
+      "action": self._action,
+      "clock": np.array([math.sin(cycle), math.cos(cycle)]),
+    }
+    return {name: found[name] for name in self.columns}
+
+
+def _problems(facts: dict[str, Any]) -> Iterator[str]:
+  """Yield why a robot cannot be run with a policy."""
+  sensors = [sensor["name"] for sensor in facts.get("sensors", ())]
+  if not sensors or "columns" not in facts["observation"]:
+    yield "its task declares no sensors, so the runner cannot observe for it"
+  if "velocity" in sensors:
+    yield (
+      "the policy observes the trunk's velocity, which no robot with legs measures: train it with "
+      "env.see_velocity=false"
+    )
+  yield from (f"the runner does not measure '{name}'" for name in sensors if name not in MEASURED)
+  yield from (
+    f"the runner has no image '{name}'" for name, known in facts["inputs"].items() if "shape" in known
+  )
+  if facts.get("control", {}).get("offset") is None:
+    yield "its targets depend on more than the action, so the runner cannot command them"
+  for actuator in facts.get("actuators", ()):
+    if actuator["joint"] is None or not actuator.get("kp") or actuator["gear"] != 1:
+      yield f"the actuator '{actuator['name']}' is no servo of a joint"
+  if "home" not in facts.get("key_frames", {}):
+    yield "there is no key frame 'home' to start from: add one to the robot's file"
+  if all(joint["type"] != "free" for joint in facts.get("joints", ())):
+    yield "its robot is fixed to the world"
+
+
+def _servos(facts: dict[str, Any]) -> Servos:
+  """Return the servos."""
+  actuators = {actuator["name"]: actuator for actuator in facts["actuators"]}
+  used = [actuators[control["actuator"]] for control in facts["control"]["controls"]]
+  joints = {joint["name"]: joint for joint in facts["joints"]}
+  ranges = [
+    control["range"] or joints[actuator["joint"]]["range"] or [-math.inf, math.inf]
+    for control, actuator in zip(facts["control"]["controls"], used, strict=True)
+  ]
+  low, high = np.array(ranges).T
+  pose = facts["key_frames"]["home"]["qpos"]
+  return Servos(
+    tuple(actuator["joint"] for actuator in used),
+    np.array([actuator["kp"] for actuator in used], np.float64),
+    np.array([actuator["kv"] for actuator in used], np.float64),
+    np.array([(actuator["force_range"] or [0, math.inf])[1] for actuator in used]),
+    low,
+    high,
+    np.array([pose[joints[actuator["joint"]]["qpos"]] for actuator in used]),
+  )

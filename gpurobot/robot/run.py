@@ -1,0 +1,108 @@
+"""Run of an exported policy on a robot: python -m gpurobot.robot.run export=<folder> [key=value ...].
+
+The robot is simulated by MuJoCo in another process. It moves from its present pose to home, follows the
+policy until the time is over, a key is pressed or a limit is broken, and then brakes its joints. Every
+control step is recorded in a .npz file.
+"""
+
+import dataclasses
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from gpurobot.robot import keyboard
+from gpurobot.robot.controller import Controller
+from gpurobot.robot.interface import Robot
+from gpurobot.robot.loop import Loop, Times
+from gpurobot.robot.safety import Safety
+from gpurobot.robot.udp import Simulation, UdpRobot
+from gpurobot.settings.config import ConfigError, option
+from gpurobot.shell import cli
+
+PROGRAM = "python -m gpurobot.robot.run"
+PLANNED = ("its time was over", "a key was pressed", "Ctrl-C was pressed")
+
+
+class Backend(StrEnum):
+  """Robot, and the way to speak with it."""
+
+  mujoco = "mujoco"
+
+
+@dataclasses.dataclass
+class RunSettings(Times):
+  """Run of an exported policy on a robot."""
+
+  export: str | None = option(None, "folder that gpurobot export has written")
+  robot: Backend = option(Backend.mujoco, "mujoco: simulated, in a process of its own")
+  command: list[float] = option([], "first command, as policy.json lists commands; []: zeros")
+  log: str | None = option(None, ".npz file of all control steps; null: a new one in <export>/logs")
+  safety: Safety = dataclasses.field(default_factory=Safety)
+  sim: Simulation = dataclasses.field(default_factory=Simulation)
+  debug: bool = option(False, "show the traceback of an error")
+
+
+def run(settings: RunSettings) -> None:
+  """Run a policy on a robot and write the log; exit with status 1 if the watchdog ended the run."""
+  if settings.export is None:
+    raise ConfigError("export=<folder> is missing: name a folder that gpurobot export has written")
+  folder = Path(settings.export)
+  torch.set_num_threads(1)  # a small network, and a deadline
+  controller = Controller(folder)
+  commands = _commands(controller, settings.command)
+  log = Path(settings.log or folder / "logs" / f"{time.strftime('%Y%m%d-%H%M%S')}.npz")
+  if log.suffix != ".npz":
+    raise ConfigError(f"log={log}: the log is a file with the ending .npz")
+  robot = connect(settings, folder, controller)
+  reason = "an error"
+  try:
+    loop = Loop(robot, controller, settings.safety, commands)
+    with keyboard.listening() as keys:
+      if keys:
+        print(keyboard.HELP)
+      try:
+        reason = loop.run(settings, keyboard.pressed if keys else lambda: "")
+      finally:
+        loop.write(log, reason)
+  finally:
+    last = robot.close()
+  lines = [f"the run ended: {reason}", loop.jitter(), last, f"{log}: the log"]
+  print("\n".join(filter(None, lines)))
+  if reason not in PLANNED:
+    raise SystemExit(1)
+
+
+def connect(settings: RunSettings, folder: Path, controller: Controller) -> Robot:
+  """Return the robot that the settings name."""
+  pose = controller.facts["key_frames"]["home"]["qpos"]
+  joints = controller.facts["joints"]
+  free = next(joint["qpos"] for joint in joints if joint["type"] == "free")
+  home = {joint["name"]: pose[joint["qpos"]] for joint in joints if joint["type"] in ("hinge", "slide")}
+  model = Path(settings.sim.model or folder / "robot.xml")
+  return UdpRobot(settings.sim, model, home, pose[free : free + 7])
+
+
+def _commands(controller: Controller, first: list[float]) -> keyboard.Commands:
+  """Return the commands, which begin with `first`; raise ConfigError if they are too many or too few."""
+  ranges: list[dict[str, Any]] = controller.facts["commands"]
+  if first and len(first) != len(ranges):
+    names = ", ".join(known["name"] for known in ranges)
+    raise ConfigError(f"command={first} has {len(first)} numbers, not {len(ranges)}: {names}")
+  for value, known in zip(first, ranges, strict=False):
+    low, high = known["range"]
+    if not low <= value <= high:
+      raise ConfigError(f"command={first}: {known['name']} is from {low:g} to {high:g} in the training")
+  return keyboard.Commands(ranges, first)
+
+
+def main(argv: list[str]) -> None:
+  """Run a policy with the settings in `argv`; a word may be the export's folder."""
+  cli.start(RunSettings(), PROGRAM, argv, run, named="export")
+
+
+if __name__ == "__main__":
+  main(sys.argv[1:])
