@@ -75,13 +75,7 @@ def export(settings: Export) -> None:
       HEADER: _write_header(deployed, facts, Path(scratch)),
       ROBOT: _write_robot(env, Path(scratch)),
     }
-    errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in NAMES[:2]}
-    for name, error in errors.items():
-      if not error <= TOLERANCE:  # nan too
-        raise ValueError(
-          f"{name}: its actions differ by {error:.2g} from the policy's, more than {TOLERANCE:g}; nothing is "
-          "written"
-        )
+    errors = _errors(env, policy, Path(scratch))
     _replace(Path(scratch), folder, [name for name in OPTIONAL if missing[name]])
   for name, error in errors.items():
     outputs = ", ".join(deployed.outputs)
@@ -94,6 +88,18 @@ def export(settings: Export) -> None:
   if trained.policy.agent.network.precision is Precision.bf16:
     rounded = _difference(env, policy, trained.policy)
     print(f"the policy was trained in bf16 and exported in float32: actions differ by at most {rounded:.2g}")
+
+
+def _errors(env: VecEnv, policy: Policy, folder: Path) -> dict[str, float]:
+  """Return the largest error of the actions of each file; raise ValueError if it is more than rounding."""
+  errors = {name: _difference(env, policy, Exported(folder / name, ENVS)) for name in NAMES[:2]}
+  for name, error in errors.items():
+    if not error <= TOLERANCE:  # nan too
+      raise ValueError(
+        f"{name}: its actions differ by {error:.2g} from the policy's, more than {TOLERANCE:g}; nothing is "
+        "written"
+      )
+  return errors
 
 
 def _write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> str:

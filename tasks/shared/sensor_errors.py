@@ -8,7 +8,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -68,8 +67,8 @@ class Task(base.Task):
 
   def _readings(self, values: Mapping[str, float | tuple[float, ...]]) -> Tensor:
     """Return a number for each column of the readings [width]."""
-    numbers = (np.broadcast_to(values.get(name, 0.0), n) for name, n in self.read_widths.items())
-    return self.constant(np.concatenate([*numbers]))
+    numbers = (self.constant(values.get(name, 0.0)).expand(n) for name, n in self.read_widths.items())
+    return torch.cat([*numbers])
 
   def start_errors(self) -> dict[str, Tensor]:
     """Return the bias of an episode, for `initial_state`."""
