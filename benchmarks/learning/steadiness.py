@@ -21,9 +21,6 @@ WEIGHTS = {  # changes of the weights' defaults by row
   "change x 5": {"change": -0.05},
   "effort x 5": {"effort": -1e-3},
   "slip x 10": {"slip": -0.3},
-  "rocking x 5": {"rocking": -0.1},
-  "change 0": {"change": 0.0},
-  "effort 0": {"effort": 0.0},
 }
 COLUMNS = {
   "velocity_error": "velocity error [m/s]",
