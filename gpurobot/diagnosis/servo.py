@@ -72,9 +72,9 @@ def check(log: Log) -> Iterator[Finding]:
     if found[best][0] < 0.7 * found[j][0] and found[j][0] > 0.15:
       moved.append((j, best))
     rest.append(found[j][0])
-    if found[j][0] < 2 * FITS and free[:, j].mean() > 0.5:
-      flipped += [j] if found[j][1][0] < -0.5 * own.kp[j] else []
-      turned += [j] if found[j][1][1] > 0.5 * own.kp[j] else []
+    if found[j][0] < FITS and free[:, j].mean() > 0.5:
+      flipped += [j] if found[j][1][0] < -0.3 * own.kp[j] else []
+      turned += [j] if found[j][1][1] > 0.3 * own.kp[j] else []
   names = own.names
   if len(moved) > 1:
     j, i = moved[0]
