@@ -46,7 +46,8 @@ COMMAND = re.compile(r"(?:\w+=\S+ )*(?:\.venv/bin/)?(?:gpurobot|make|pip|python|
 PLACEHOLDERS = {
   "<run folder>": "trained",
   "<run folder or .pt file>": "trained/checkpoint.pt",
-  "<export folder>": "trained",
+  "<export folder>": "export",
+  "<log>": "log.npz",
   "<folder>": "run",
   "<task>": "cartpole",
   "<program>": "train",
