@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gpurobot import extras, latency
-from gpurobot.deploy import manifest
+from gpurobot import extras
+from gpurobot.deploy import latency, manifest
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import NAMES, Exported, write
 from gpurobot.deploy.header import HEADER, UnsupportedError, write_header
@@ -64,7 +64,7 @@ def export(settings: Export) -> None:
   policy = Policy(saved["learner"], _unrounded(algorithm_settings(config)), ENVS, env.device)
   deployed = Deployed(policy, *_way_to_motors(env))
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
-  facts |= {"tolerated latency [s]": latency.tolerated(settings)} if settings.latency else {}
+  facts |= {"tolerated latency [s]": latency.tolerated(settings, print)} if settings.latency else {}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
   folder = Path(settings.folder or run / "export")
   make_folder("folder", folder)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from gpurobot.deploy.exported import Exported
+from gpurobot.deploy.exported import Exported, filtered
 from gpurobot.diagnosis.finding import Finding
 from gpurobot.diagnosis.log import Log, servos
 from gpurobot.diagnosis.relation import Floats, Relation, differs, relate, rms
@@ -195,6 +195,14 @@ def replayed(policy: Exported, obs: Floats) -> Floats:
   return torch.cat(rows).double().numpy()
 
 
+def _sent(log: Log) -> Floats:
+  """Return the actions [n, actions] at the motors, after the filter of the export, if it has one."""
+  rows = [np.zeros_like(log["action"][0])]
+  for action in log["action"]:
+    rows.append(filtered(log.facts, rows[-1], action))
+  return np.stack(rows[1:])
+
+
 def commands(log: Log) -> Iterator[Finding]:
   """Yield differences of the command from the action, and of the gains from the export's."""
   control, ctrl = log.facts["control"], log["ctrl"]
@@ -207,7 +215,7 @@ def commands(log: Log) -> Iterator[Finding]:
   if control["offset"] is None or not log.has("action"):
     return
   ranges = np.array([c["range"] or [-np.inf, np.inf] for c in control["controls"]]).T
-  x = np.array(control["offset"]) + log["action"] @ np.array(control["gain"])
+  x = np.array(control["offset"]) + _sent(log) @ np.array(control["gain"])
   x = np.where(np.abs(ctrl - x) < np.abs(ctrl - x.clip(*ranges)), x, x.clip(*ranges))  # either will do
   if not differs(x, ctrl):
     return

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpurobot.deploy.exported import NAMES, Exported
+from gpurobot.deploy.exported import NAMES, Exported, filtered
 from gpurobot.robot.interface import Floats, State
 from gpurobot.settings.config import ConfigError
 
@@ -65,6 +65,7 @@ class Controller:
     self._length: int = facts["observation"]["history, the oldest first"]
     self._past: list[Floats] = []
     self._action, self._ticks = np.zeros(len(facts["actions"]["names"])), 0
+    self._sent = self._action  # the last action after the filter of the export, if it has one
     for _ in range(WARM):
       self._act(np.zeros(facts["inputs"]["obs"]["width"]))
 
@@ -87,7 +88,8 @@ class Controller:
     obs = np.concatenate(self._past)
     self._action = action = self._act(obs)
     self._ticks += 1
-    return Tick(sensors, obs, action, self._offset + action @ self._gain)
+    self._sent = filtered(self.facts, self._sent, action)
+    return Tick(sensors, obs, action, self._offset + self._sent @ self._gain)
 
   def _act(self, obs: Floats) -> Floats:
     given = {"policy": torch.from_numpy(obs[None]).float()}

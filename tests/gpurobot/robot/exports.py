@@ -36,7 +36,8 @@ def write_export(folder: Path, name: str, still=True, **settings):
   policy = make(dims, env.num_actions)
   for parameter in policy.agent.network.parameters() if still else ():
     parameter.data.zero_()
-  deployed = Deployed(policy, Controls(env.stance.float(), torch.diag(env.angle_scale).float()))
+  controls = Controls(env.stance.float(), torch.diag(env.angle_scale).float())
+  deployed = Deployed(policy, controls, env.action_filter())
   write(deployed, describe(config, env, deployed), folder)
   save_model(env.scene(config.env), folder / "robot.xml")
   return env

@@ -20,9 +20,12 @@ def message(env, joints):
   return State(0.0, 0.0, angles, speeds, 0 * angles, qpos[3:7], qvel[3:6])
 
 
-@pytest.mark.parametrize("name", ["quadruped", "biped"])
-def test_it_observes_and_commands_as_the_task_does(name, tmp_path):
-  env = write_export(tmp_path, name, still=False, see_velocity=False, history_policy=2)
+FILTERED = {"action_lowpass": 8.0, "action_rate": 4.0}
+
+
+@pytest.mark.parametrize(("name", "settings"), [("quadruped", FILTERED), ("biped", {})])
+def test_it_observes_and_commands_as_the_task_does(name, settings, tmp_path):
+  env = write_export(tmp_path, name, still=False, history_policy=2, **settings)
   controller = Controller(tmp_path)
   joints = sorted(controller.servos.joints)
   places = controller.robot_columns(joints)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpurobot import latency
+from gpurobot.deploy import latency
 from gpurobot.export import Export
 from gpurobot.settings.config import ConfigError
 from tasks import cartpole, quadruped
@@ -27,7 +27,7 @@ def found(monkeypatch):
 
     monkeypatch.setattr(latency, "load", load)
     monkeypatch.setattr(latency, "run", run)
-    return latency.tolerated(Export())
+    return latency.tolerated(Export(), lambda _: None)
 
   return search
 

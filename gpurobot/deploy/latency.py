@@ -1,6 +1,7 @@
 """Latency that a policy tolerates: the longest delay of its actions with which it still does its task."""
 
 import dataclasses
+from collections.abc import Callable
 
 from gpurobot.deploy.figures import run
 from gpurobot.deploy.trained import PolicySettings, load
@@ -12,11 +13,11 @@ FALL = 0.05  # relative fall of the success, or without one of the return, that 
 LONGEST = 0.2  # longest delay to be tried [s]
 
 
-def tolerated(settings: PolicySettings) -> float:
+def tolerated(settings: PolicySettings, report: Callable[[str], None]) -> float:
   """Return the longest delay [s] before the first that is too long, in halves of a control step.
 
-  The delays start at that of the settings, with which the others are compared; at most LONGEST. Raises
-  ConfigError if the task has no `action_delay`.
+  The delays start at the settings' own, with which the others are compared; at most LONGEST. `report` gets a
+  line about each. Raises ConfigError if the task has no `action_delay`.
   """
   base = load(settings, 1)
   config, env = base.config.env, base.env
@@ -29,7 +30,7 @@ def tolerated(settings: PolicySettings) -> float:
     figures = run(trained.env, trained.policy, 1)
     name = "success" if "success" in figures else "return"
     value = figures[name].value
-    print(f"delay {1000 * delays[-1]:.3g} ms: {name} {value:.4g}", flush=True)
+    report(f"delay {1000 * delays[-1]:.3g} ms: {name} {value:.4g}")
     wanted = value if wanted is None else wanted
     if value < wanted - FALL * abs(wanted):
       break
