@@ -49,7 +49,7 @@ class Task(runner.Task):
   """Humanoid task with 21 actions, motor torques, and 108 observations."""
 
   robot = base.ASSETS / "humanoid" / "robot.xml"
-  outputs = ("cfrc_ext", "qfrc_constraint", "actuator_force")
+  outputs = ("cfrc_ext", "qfrc_constraint")
   feet = ("right_foot", "left_foot")
   turning = ("abdomen_z", "abdomen_x")
   spin_scale, speed_scale, force_scale = 0.25, 0.1, 0.01

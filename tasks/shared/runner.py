@@ -16,7 +16,6 @@ from tasks import base
 from tasks.base import option
 from tasks.shared import quat, reward
 from tasks.shared.quat import AXIAL, POLAR
-from tasks.shared.steadiness import Steadiness
 
 
 @dataclass
@@ -44,7 +43,7 @@ class Config(base.Config):
 class Task(base.Task):
   """Task of a running robot; actions are motor torques, and each motor has the name of its joint."""
 
-  outputs: Sequence[str] = ("cfrc_ext", "actuator_force")
+  outputs: Sequence[str] = ("cfrc_ext",)
   config: Config
   feet: tuple[str, ...]  # names of bodies, with "left" or "right" in them
   turning: tuple[str, ...]  # name endings of joints with an angle that changes sign in the mirror
@@ -65,8 +64,6 @@ class Task(base.Task):
     self.home = self.constant(self.model.qpos0)  # [nq]
     self.target = self.constant([self.config.target_distance, 0.0])  # on the floor [m]
     self.before = self.buffer(2)  # horizontal position of the torso before the action [num_envs, 2] [m]
-    self.noted = self.buffer(Steadiness.width(self.num_actions))
-    self.steadiness = Steadiness(self, self.joints, self.noted)
 
   def initial_state(self) -> dict[str, Tensor]:
     """Start in the home pose with random joint offsets and speeds, within the joint ranges."""
@@ -81,12 +78,7 @@ class Task(base.Task):
   def control(self) -> None:
     """Store the position of the torso, then set the motors."""
     self.before.copy_(self.sim.qpos[:, :2])
-    self.steadiness.begin()
     super().control()
-
-  def update(self) -> None:
-    """Measure how steadily the robot moves."""
-    self.steadiness.end()
 
   def reward(self) -> dict[str, Tensor]:
     """Reward speed towards the target, posture and heading; penalise effort."""
@@ -139,8 +131,8 @@ class Task(base.Task):
     }
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return the speed of the torso along x [m/s], and the steadiness."""
-    return {"forward_speed": self.sim.qvel[:, 0], **self.steadiness.metrics()}
+    """Return the speed of the torso along x [m/s]."""
+    return {"forward_speed": self.sim.qvel[:, 0]}
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange left and right."""
