@@ -222,7 +222,7 @@ def _motor(env: Task, joint: str, qpos: int, qvel: int) -> dict[str, Any]:
   index = int(driven.argmax()) if driven.any() else None
   gear = 1.0 if index is None else float(abs(model.actuator_gear[index, 0]))
   servo = index is not None and bool(model.actuator_is_servo[index])
-  most = math.inf if index is None else gear * float(torque_limits(model)[index])
+  most = math.inf if index is None else gear * torque_limits(model)[index]
   return {
     "column": columns.index(joint) if joint in columns else None,
     "sign": 1,

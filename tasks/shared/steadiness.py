@@ -1,6 +1,7 @@
 """Steadiness of a moving robot, as metrics: how much its policy, joints, feet and base shake."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import torch
@@ -110,13 +111,12 @@ class Walking(Steadiness):
     return cost, slip.sum(1) / touching.sum(1).clamp(min=1), self.impact.amax(1)
 
 
-def torque_limits(model: Any) -> Tensor:
-  """Return the largest force of each actuator [nu], inf if it has no limit."""
-  limited, motor, forces, controls, gains = (
-    torch.tensor(getattr(model, f"actuator_{name}"))
-    for name in ("forcelimited", "is_servo", "forcerange", "ctrlrange", "gainprm")
-  )
-  most = forces.abs().amax(1).masked_fill(~limited.bool(), torch.inf)
-  motor = ~motor.bool() & torch.tensor(model.actuator_ctrllimited).bool()
-  asked = (gains[:, 0].abs() * controls.abs().amax(1)).masked_fill(~motor, torch.inf)
-  return most.minimum(asked)
+def torque_limits(model: Any) -> list[float]:
+  """Return the largest force of each actuator, inf if it has no limit."""
+  limits = []
+  for index, gain in enumerate(abs(model.actuator_gainprm[:, 0]).tolist()):
+    most = float(abs(model.actuator_forcerange[index]).max()) if model.actuator_forcelimited[index] else inf
+    if model.actuator_ctrllimited[index] and not model.actuator_is_servo[index]:  # of a motor
+      most = min(most, gain * float(abs(model.actuator_ctrlrange[index]).max()))
+    limits.append(most)
+  return limits

@@ -72,7 +72,7 @@ def test_rewards_of_the_feet_by_hand(task):
 
 
 def test_quiet_joints_move_less(task):
-  task.action.fill_(1.0)
+  task.sent.fill_(1.0)
   target = task.targets()[0, -1] - task.stance
   leg = [0.5, 0.25, 0.25, 0.5, 0.5, 0.5]
   torch.testing.assert_close(target, torch.tensor([*leg, *leg, *[0.25] * 11]))

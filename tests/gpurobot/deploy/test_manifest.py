@@ -48,7 +48,7 @@ def test_a_walking_robot_is_described():
   assert found["yours"] == ["the observation: its columns from the numbers of the sensors"]
   gyro = next(sensor for sensor in found["sensors"] if sensor["name"] == "angular_velocity")
   assert (gyro["columns"], gyro["unit"]) == (["x", "y", "z"], "rad/s")
-  assert found["observation"]["columns"][13] == {
+  assert found["observation"]["columns"][10] == {
     "block": "angles", "sensor": "angles", "column": "FR_thigh", "scale": 1.0, "offset": 0.9,
   }  # fmt: skip
 

@@ -71,8 +71,8 @@ def test_the_impact_is_the_largest_force_of_the_last_landing_and_slip_is_of_feet
 
 
 def test_a_motors_limit_follows_from_its_largest_control():
-  assert torque_limits(quadruped.Task.make_model(quadruped.Config()))[:3].tolist() == [23.7, 23.7, 35.55]
-  assert torque_limits(ant.Task.make_model(ant.Config())).tolist() == [1.0] * 8
+  assert torque_limits(quadruped.Task.make_model(quadruped.Config()))[:3] == [23.7, 23.7, 35.55]
+  assert torque_limits(ant.Task.make_model(ant.Config())) == [1.0] * 8
 
 
 def test_what_was_measured_is_forgotten_with_the_episode(task):
