@@ -83,7 +83,7 @@ def evaluate(settings: EvaluationSettings, engine: Engine, policy: Act | None = 
 def report_columns(settings: EvaluationSettings) -> dict[str, dict[str, Figure]]:
   """Return the figures of each step of the way, by its name and theirs.
 
-  The training's have the interval of its last rows, others that of their episodes. A demo has no training,
+  The training's intervals are of its last rows, the others of their episodes. A demo has no training,
   and without a compiler there is no C++.
   """
   plain, logged = dataclasses.replace(settings, perturbed=False), {}

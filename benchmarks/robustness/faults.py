@@ -2,8 +2,8 @@
 
 The policy of a run that does not observe the trunk's velocity, with its export in the folder `export`,
 controls its robot in MuJoCo C in simulated time, with faults of each kind and with none. `name: value` lines
-report the share of logs whose fault is named first, the errors of latencies [ms], and the share of clean logs
-with a finding. Other words name the kinds of faults to study.
+report how many logs named their fault first, the errors of latencies [ms], and how many clean logs
+had a finding. Other words name the kinds of faults to study.
 """
 
 import dataclasses

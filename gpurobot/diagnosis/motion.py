@@ -44,7 +44,7 @@ def _speeds(log: Log, angles: Floats, speeds: Floats, names: list[str]) -> Itera
     return  # it hardly moves
   if len(found.moved) > 1:
     first = found.moved[0]
-    text = f"{len(found.moved)} of {len(names)} fit the angle of another, {names[first]} that of "
+    text = f"{len(found.moved)} of {len(names)} fit the angle of another, {names[first]} the angle of "
     yield Finding("speed_order", text + names[found.order[first]], 2 * len(found.moved) / len(names))
   elif found.flipped:
     text = f"the speed of {names[found.flipped[0]]} has the other sign than its angle's change"

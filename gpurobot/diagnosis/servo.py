@@ -134,7 +134,7 @@ def _gains(own: Joints, age: int) -> Iterator[Finding]:
 
 
 def _held(own: Joints) -> Iterator[Finding]:
-  """Yield commands of which each second does not arrive: then even and odd steps follow different ages."""
+  """Yield a loss of every second command: then even and odd steps follow targets of different ages."""
   (even, rest), (odd, other) = (steps_late(own, 2, first) for first in range(2))
   if even != odd and max(rest, other) < FITS:
     text = f"the torques of even control steps follow targets of {even} steps ago, of odd ones {odd}"

@@ -80,7 +80,7 @@ class Controller:
     return {key: [joints.index(name) for name in names] for key, names in wanted.items()}
 
   def step(self, state: State, places: dict[str, list[int]], command: Floats) -> Tick:
-    """Return the numbers of the next control step; `places` are those of `robot_columns`."""
+    """Return the numbers of the next control step; `places` as `robot_columns` returns them."""
     sensors = self._measure(state, places, command)
     numbers = np.concatenate([sensors[name] for name in self.columns])
     latest = self._scale * (numbers[self._places] - self._zero)

@@ -29,7 +29,7 @@ SCALAR = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
 
 
 class Packet(IntEnum):
-  """Kind of a packet, and its numbers; those of joints are in the robot's order."""
+  """Kind of a packet, and its numbers; numbers of joints are in the robot's order."""
 
   command = 1  # mode, targets, kp, kd
   advance = 2  # in simulated time: the time to simulate until [s]

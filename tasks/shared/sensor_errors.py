@@ -37,7 +37,7 @@ SETTINGS = tuple(vars(Config)["__annotations__"])
 
 
 class Task(base.Task):
-  """Task of a robot with an IMU and joint encoders, whose `sensors` are those of `sensors.legged`."""
+  """Task of a robot with an IMU and joint encoders; its `sensors` include `sensors.legged`."""
 
   config: Config
 

@@ -51,7 +51,7 @@ def test_a_policy_is_taken_along(folder, capsys):
 
 @torch.no_grad()
 def test_filtered_actions_and_late_ones_are_taken_along():
-  """The exported controls are those of the simulation, which arrive some steps later."""
+  """The exported controls are the simulation's, which arrive some steps later."""
   env = in_mujoco.build(quadruped, export.ENVS, action_lowpass=5.0, action_rate=8.0, action_delay=0.045)
   controls = export._find_controls(env)
   torch.testing.assert_close(controls.gain, 0.5 * torch.eye(12))

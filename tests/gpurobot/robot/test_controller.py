@@ -1,4 +1,4 @@
-"""Observation and command of the controller are those of the task."""
+"""The controller observes and commands as the task does."""
 
 import re
 

@@ -20,7 +20,7 @@ LATER = 101.5  # robot's clock in the midst of the policy's stage
 
 
 def loop_of(export, fault=lambda state: state, **safety):
-  """Return a loop for a robot whose joints are 0.3 rad from home, with a joint that no policy moves."""
+  """Return a loop for a robot with joints 0.3 rad from home, one of them moved by no policy."""
   controller = Controller(export)
   joints = [*controller.servos.joints[::-1], "tail"]
   robot = Still(joints, np.append(controller.servos.home[::-1], 0.1) + 0.3, fault)
