@@ -10,16 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from gpurobot.deploy.deployed import Deployed
 
 NAMES = ("policy.onnx", "policy.pt", "policy.json")  # ONNX, TorchScript, and the manifest that both embed
 KEY = "gpurobot"  # key of the embedded manifest
-Floats = NDArray[np.float64]
 
 
 def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
@@ -46,15 +43,6 @@ def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
     program.save(onnx)
     torch.jit.save(torch.jit.trace(deployed, inputs), torchscript, _extra_files={KEY: text})
   manifest.write_text(text + "\n")
-
-
-def filtered(facts: Mapping[str, Any], before: Floats, action: Floats) -> Floats:
-  """Return the action [actions] at the motors that follows the one `before`, by a manifest's filter."""
-  known = facts["control"].get("filter")
-  if known is None:
-    return action
-  most = np.array(np.inf if known["most"] is None else known["most"])
-  return before + np.clip(known["share"] * (action - before), -most, most)
 
 
 @contextmanager

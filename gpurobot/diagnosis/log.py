@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpurobot.deploy.exported import NAMES, Exported
-from gpurobot.diagnosis.relation import Floats
+from gpurobot.deploy.on_robot import Floats, servos
 from gpurobot.settings.config import ConfigError
 
 LEAST = 100  # control steps that a diagnosis needs
@@ -125,15 +125,6 @@ def _compare(own: Mapping[str, Any], facts: Mapping[str, Any], path: Path) -> No
       raise ConfigError(
         f"'{path}' is a log of another export, its {part} differ: name its folder, policy=..."
       )
-
-
-def servos(facts: Mapping[str, Any]) -> tuple[list[str], Floats, Floats, Floats]:
-  """Return joint, kp, kv and torque limit of each control; 0 and inf where the manifest has none."""
-  known = {actuator["name"]: actuator for actuator in facts["actuators"]}
-  used = [known[control["actuator"]] for control in facts["control"]["controls"]]
-  gains = np.array([[own.get("kp", 0.0), own.get("kv", 0.0)] for own in used])
-  limits = np.array([(own["force_range"] or [0, np.inf])[1] for own in used])
-  return [str(own["joint"]) for own in used], gains[:, 0], gains[:, 1], limits
 
 
 def _shapes(facts: Mapping[str, Any], joints: tuple[str, ...]) -> dict[str, tuple[int, ...]]:

@@ -5,13 +5,14 @@ from itertools import permutations, product
 
 import numpy as np
 
+from gpurobot.deploy.on_robot import Floats, gravity
 from gpurobot.diagnosis import timing
 from gpurobot.diagnosis.finding import Finding
 from gpurobot.diagnosis.log import Log
-from gpurobot.diagnosis.relation import Floats, relate, rms
-from gpurobot.diagnosis.replay import attitudes, gravity
+from gpurobot.diagnosis.relation import relate, rms
+from gpurobot.diagnosis.replay import attitudes
 
-LAG = 10  # control steps between two attitudes whose difference is compared with the gyro
+LAG = 10  # control steps over which attitude and gyro are compared
 TURN = 7.0  # an angle that no joint reaches [rad]
 FACTOR = 2.5  # scale from which a unit differs
 DEGREES = 30.0  # scale from which it is degrees

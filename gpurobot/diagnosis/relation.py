@@ -1,12 +1,12 @@
 """Relation of two signals with alike columns: order, signs, scales and offsets."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from gpurobot.deploy.on_robot import Floats
+
 STILL = 1e-6  # deviation below which a column does not move
 PLAIN = 0.9  # share of numbers that have to agree for equality; limits may change others
 

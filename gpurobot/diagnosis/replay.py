@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from gpurobot.deploy.exported import Exported, filtered
+from gpurobot.deploy.exported import Exported
+from gpurobot.deploy.on_robot import Floats, Observer, filtered, gravity, servos
 from gpurobot.diagnosis.finding import Finding
-from gpurobot.diagnosis.log import Log, servos
-from gpurobot.diagnosis.relation import Floats, Relation, differs, relate, rms
+from gpurobot.diagnosis.log import Log
+from gpurobot.diagnosis.relation import Relation, differs, relate, rms
 
 EXACT = 0.02  # rest of a relation that explains a difference
 UNIT = 0.15  # relative difference of a scale from one that means nothing
@@ -16,12 +17,6 @@ PERCENT = 100
 # Kinds of faults: of order, sign and unit.
 SPEEDS = ("speed_order", "sign_in", "speed_unit")
 GYRO = ("gyro_frame", "gyro_frame", "gyro_degrees")
-
-
-def gravity(quaternion: Floats) -> Floats:
-  """Return the direction of gravity in the body's axes [n, 3] for quaternions w, x, y, z [n, 4]."""
-  w, x, y, z = (quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)).T
-  return np.stack([2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1], 1)
 
 
 def attitudes(quaternion: Floats) -> dict[str, Floats]:
@@ -112,11 +107,8 @@ def _home(log: Log) -> Floats:
 def observations(log: Log) -> Iterator[Finding]:
   """Yield differences of the observation from the sensors."""
   columns = log.facts["observation"]["columns"]
-  names = [(s["name"], column) for s in log.facts["sensors"] for column in s["columns"]]
-  numbers = np.concatenate([log[f"sensor.{s['name']}"] for s in log.facts["sensors"]], 1)
-  places = [names.index((column["sensor"], column["column"])) for column in columns]
-  scale, offset = (np.array([column[key] for column in columns]) for key in ("scale", "offset"))
-  latest = scale * (numbers[:, places] - offset)
+  observer = Observer(log.facts)
+  latest = observer({name: log[f"sensor.{name}"] for name in observer.sensors})
   width, length = len(columns), log.facts["observation"]["history, the oldest first"]
   frames = log["obs"].reshape(len(latest), length, width)[length:]
   expected = np.stack([latest[length - age : len(latest) - age] for age in reversed(range(length))], 1)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpurobot.deploy.on_robot import Floats, servos
 from gpurobot.diagnosis import timing
 from gpurobot.diagnosis.finding import Finding
-from gpurobot.diagnosis.log import Log, servos
-from gpurobot.diagnosis.relation import Floats, rms
+from gpurobot.diagnosis.log import Log
+from gpurobot.diagnosis.relation import rms
 
 OLDEST = 6  # control steps that a command may take
 PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturated samples that counts

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from gpurobot.deploy.exported import NAMES, Exported, filtered
-from gpurobot.robot.interface import Floats, State
+from gpurobot.deploy.exported import NAMES, Exported
+from gpurobot.deploy.on_robot import Floats, Observer, filtered, servos
+from gpurobot.robot.interface import State
 from gpurobot.settings.config import ConfigError
 
 MEASURED = ("angular_velocity", "gravity", "command", "angles", "speeds", "action", "clock")
@@ -56,12 +57,9 @@ class Controller:
       raise ConfigError(f"{file}: {problem}")
     self.step_seconds: float = facts["rate"]["step [s]"]
     self.servos = _servos(facts)
-    self.columns = {sensor["name"]: sensor["columns"] for sensor in facts["sensors"]}
+    self._observer = Observer(facts)
+    self.columns = self._observer.sensors
     self._offset, self._gain = (np.array(facts["control"][name]) for name in ("offset", "gain"))
-    names = [(name, column) for name, columns in self.columns.items() for column in columns]
-    seen = facts["observation"]["columns"]
-    self._places = [names.index((column["sensor"], column["column"])) for column in seen]
-    self._scale, self._zero = (np.array([column[key] for column in seen]) for key in ("scale", "offset"))
     self._length: int = facts["observation"]["history, the oldest first"]
     self._past: list[Floats] = []
     self._action, self._ticks = np.zeros(len(facts["actions"]["names"])), 0
@@ -82,8 +80,7 @@ class Controller:
   def step(self, state: State, places: dict[str, list[int]], command: Floats) -> Tick:
     """Return the numbers of the next control step; `places` as `robot_columns` returns them."""
     sensors = self._measure(state, places, command)
-    numbers = np.concatenate([sensors[name] for name in self.columns])
-    latest = self._scale * (numbers[self._places] - self._zero)
+    latest = self._observer(sensors)
     self._past = [*(self._past or [latest] * self._length), latest][-self._length :]
     obs = np.concatenate(self._past)
     self._action = action = self._act(obs)
@@ -138,21 +135,14 @@ def _problems(facts: dict[str, Any]) -> Iterator[str]:
 
 def _servos(facts: dict[str, Any]) -> Servos:
   """Return the servos."""
-  actuators = {actuator["name"]: actuator for actuator in facts["actuators"]}
-  used = [actuators[control["actuator"]] for control in facts["control"]["controls"]]
+  names, kp, kd, torque = servos(facts)
   joints = {joint["name"]: joint for joint in facts["joints"]}
   ranges = [
-    control["range"] or joints[actuator["joint"]]["range"] or [-math.inf, math.inf]
-    for control, actuator in zip(facts["control"]["controls"], used, strict=True)
+    control["range"] or joints[name]["range"] or [-math.inf, math.inf]
+    for control, name in zip(facts["control"]["controls"], names, strict=True)
   ]
   low, high = np.array(ranges).T
   pose = facts["key_frames"]["home"]["qpos"]
   return Servos(
-    tuple(actuator["joint"] for actuator in used),
-    np.array([actuator["kp"] for actuator in used], np.float64),
-    np.array([actuator["kv"] for actuator in used], np.float64),
-    np.array([(actuator["force_range"] or [0, math.inf])[1] for actuator in used]),
-    low,
-    high,
-    np.array([pose[joints[actuator["joint"]]["qpos"]] for actuator in used]),
+    tuple(names), kp, kd, torque, low, high, np.array([pose[joints[name]["qpos"]] for name in names])
   )

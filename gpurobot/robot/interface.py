@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats: TypeAlias = NDArray[np.float64]
+from gpurobot.deploy.on_robot import Floats, gravity
 
 
 class Mode(IntEnum):
@@ -34,8 +31,7 @@ class State:
   @property
   def gravity(self) -> Floats:
     """Unit vector downwards in the axes of the IMU [3]."""
-    w, x, y, z = self.quaternion
-    return np.array([2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1])
+    return gravity(self.quaternion)
 
 
 @dataclass(frozen=True)

@@ -324,7 +324,8 @@ class Task(sensor_errors.Task):
       "mass": self.sim.body_mass[:, self.chest],
       "delay": self.delay,
     }
-    return {"policy": self.seen(self.policy_blocks(self.read(measured))), "critic": blocks | hidden}
+    read = self.policy_blocks(self.read(measured)) if self.has_errors else blocks
+    return {"policy": self.seen(read), "critic": blocks | hidden}
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command, and the steadiness."""

@@ -94,9 +94,10 @@ class Task(base.Task):
       self.lost.copy_((self.lost + 1).clamp(max=MOST_LOST) * missing)
 
   def read(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return `measured` [num_envs, n] with the errors of this step; other sensors are unchanged."""
-    if not self.has_errors:
-      return {**measured}
+    """Return `measured` [num_envs, n] with the errors of this step, if it `has_errors`.
+
+    Other sensors are unchanged.
+    """
     now = self._late(self._joined(measured)) + self.bias
     readings = dict(zip(self.read_widths, now.split([*self.read_widths.values()], 1), strict=True))
     if step := self.config.encoder_step:
