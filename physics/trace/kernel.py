@@ -87,6 +87,22 @@ def _init_silently() -> None:
     os.dup2(stderr, 2)
     os.close(stderr)
     os.close(sink)
+  runtime = wp._src.context.runtime
+  if hasattr(runtime, "get_clang_pch_dir"):  # private: another Warp may lack it
+    runtime.get_clang_pch_dir = _header_folder
+
+
+def _header_folder() -> str:
+  """Return the folder of Warp's precompiled header, which Warp alone makes in every thread, in 2 s.
+
+  Clang renames it to its place once it is whole, and refuses one that does not fit. Each user has their own.
+  """
+  header = Path(wp.__file__).with_name("native") / "builtin.h"
+  user = os.getuid() if hasattr(os, "getuid") else 0
+  key = hashlib.sha256(f"{user} {header} {header.stat().st_mtime_ns}".encode()).hexdigest()[:16]
+  folder = Path(wp.config.kernel_cache_dir) / f"header-{key}"
+  folder.mkdir(mode=0o700, exist_ok=True)
+  return str(folder)
 
 
 def _use_own_cache(error: OSError) -> None:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,20 @@ def test_the_next_process_writes_the_same_source_and_finds_the_compiled_kernel(c
   assert len(compiled) == 1
   assert run(LAUNCH, tmp_path) == (f"{digest()}\n", "")
   assert objects(tmp_path) == compiled
+
+
+def test_threads_build_with_one_header_and_without_a_damaged_one(cache, capfd, tmp_path):
+  cache(tmp_path)
+  load(cube(4.5))
+  (header,) = tmp_path.rglob("*.pch")
+  made = header.stat()
+  with ThreadPoolExecutor(1) as other:
+    other.submit(load, cube(4.75)).result()
+  assert (header.stat().st_ino, header.stat().st_mtime_ns) == (made.st_ino, made.st_mtime_ns)
+  header.write_bytes(b"")
+  assert launch(cube(5.0)).tolist()[:4] == [0.0, 5.0, 40.0, 135.0]
+  assert not header.exists()
+  assert "retrying without precompiled headers" in capfd.readouterr().err
 
 
 def test_a_cache_that_cannot_be_made_is_replaced_by_one_of_this_process(cache, caplog, tmp_path):
