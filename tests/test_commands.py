@@ -36,7 +36,6 @@ from gpurobot.shell.programs import HELP, PROGRAMS
 from physics.parity import __main__ as parity
 from tasks import humanoid_amp
 from tasks.motion import transitions
-from tests.instances import thorough
 from tests.test_docs import PAGES, README, python_blocks
 
 ROOT = Path(__file__).parents[1]
@@ -272,7 +271,6 @@ def test_command_of_the_first_pages_runs(command: str, folder: Path, monkeypatch
   run(command)
 
 
-@thorough
 @pytest.mark.usefixtures("keep_signal_handlers")
 def test_every_other_command_has_words_that_its_program_knows(
   folder: Path, monkeypatch: pytest.MonkeyPatch

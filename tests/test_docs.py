@@ -15,7 +15,6 @@ from gpurobot.device.distributed import World
 from gpurobot.run.metrics import METRICS
 from gpurobot.settings.config import TrainConfig, leaves
 from gpurobot.shell import cli
-from tests.instances import thorough
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -73,7 +72,6 @@ def test_programs_run_and_print_what_the_page_says(page: str, tmp_path: Path, mo
   assert all(block in printed for block in re.findall(r"```text\n(.*?)```", PAGES[Path(page)], re.DOTALL))
 
 
-@thorough
 @pytest.mark.usefixtures("keep_signal_handlers")
 def test_examples_of_shared_parts_train_and_print_what_the_page_says(
   tmp_path: Path, monkeypatch, capsys
@@ -90,7 +88,6 @@ def test_examples_of_shared_parts_train_and_print_what_the_page_says(
   assert capsys.readouterr().out == re.findall(r"```text\n(.*?)```", page, re.DOTALL)[0]
 
 
-@thorough
 @pytest.mark.usefixtures("keep_signal_handlers")
 def test_task_of_the_migration_page_trains(tmp_path: Path, monkeypatch) -> None:
   monkeypatch.chdir(tmp_path)
@@ -169,7 +166,6 @@ def test_api_pages_have_every_module() -> None:
   assert sorted(shown) == sorted(rest)
 
 
-@thorough
 def test_site_builds_without_a_warning(tmp_path) -> None:
   command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
   done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)

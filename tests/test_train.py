@@ -21,7 +21,6 @@ from gpurobot.run import checkpoint, folder
 from gpurobot.run.files import PART
 from gpurobot.settings.config import TrainConfig
 from tests.gpurobot import toy
-from tests.instances import thorough
 from tests.mistakes.told import told
 
 ROOT = Path(__file__).parents[1]
@@ -83,11 +82,8 @@ OFF_POLICY = ("horizon=4", "batch_size=64", "buffer_size=1024", "hidden=[8]", "c
     ("ppo.critic=twohot", "ppo.recurrent=gru", "ppo.state_std=true", "ppo.rnd.weight=0.1"),
     ("overlap=true",),
     ("algorithm=sac", *(f"sac.{word}" for word in OFF_POLICY)),
-    pytest.param(("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)), marks=thorough),
-    pytest.param(
-      ("algorithm=distill", "teacher=<teacher>", "ppo.recurrent=lstm", "distill.mix_steps=2000"),
-      marks=thorough,
-    ),
+    ("algorithm=td3", *(f"td3.{word}" for word in OFF_POLICY)),
+    ("algorithm=distill", "teacher=<teacher>", "ppo.recurrent=lstm", "distill.mix_steps=2000"),
   ],
 )
 def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):

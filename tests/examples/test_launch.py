@@ -16,7 +16,6 @@ from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.shell import cli
 from tests.gpurobot import toy
-from tests.instances import thorough
 from tests.ranks import HANG
 from tests.test_house import ROOT
 
@@ -110,7 +109,6 @@ def test_slurm_queues_again_what_was_stopped(tmp_path, words, restarts, again):
   assert (tmp_path / "requeued.txt").exists() == again
 
 
-@thorough
 def test_slurm_continues_a_training_that_was_preempted(tmp_path):
   program(tmp_path, "gpurobot", PREEMPTED)
   words = (f"task={toy.__file__}", "num_envs=64", "max_iterations=5", "log_every=1", "threads=1")
@@ -177,7 +175,6 @@ def test_skypilot_starts_a_torchrun_on_each_machine(tmp_path):
   assert task["resources"]["use_spot"]
 
 
-@thorough
 @pytest.mark.xdist_group("ray")
 def test_ray_trains_on_a_cluster(tmp_path):
   pytest.importorskip("ray")

@@ -27,7 +27,7 @@ from tests.compiled import nothing_new, tracing
 from tests.gpurobot import pushed_box, styled, taught_pixels, toy, toy_pixels
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
-from tests.instances import first, grouped
+from tests.instances import grouped
 from tests.tasks import shaken_cartpole
 
 ITERATIONS = 4
@@ -95,12 +95,8 @@ COMPILED = {
 }
 for left_out in ("cartpole, gru", "ant, td3 in bf16", "pixels, sac, shifted", "pixels, distill, shifted"):
   del COMPILED[left_out]
-# Of PPO, off-policy learning and images one each; the others take settings beside those.
-FIRST = {"cartpole, gru", "toy, invalid steps", "ant, td3 in bf16", "pixels, shifted"}
-FIRST_COMPILED = {"toy, sac, invalid steps"}
 
-
-every_case = pytest.mark.parametrize("name", grouped(CASES, FIRST))  # one process trains what is compared
+every_case = pytest.mark.parametrize("name", grouped(CASES))  # one process trains what is compared
 same = partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
 
 
@@ -194,7 +190,7 @@ def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, name
   same((train(taped, 2), tensors(taped.state_dict())), called(name).later)
 
 
-@pytest.mark.parametrize("name", first(COMPILED, FIRST_COMPILED.__contains__))
+@pytest.mark.parametrize("name", COMPILED)
 def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, name):
   """For good while it warms up, which leaves no trace and is told of first."""
   module, settings = COMPILED[name]

@@ -15,7 +15,6 @@ from gpurobot.learn.random import Random
 from gpurobot.run.csv_log import numbers
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
-from tests.instances import thorough
 from tests.tasks import shaken_cartpole
 
 TOY = f"task={toy.__file__}"
@@ -177,7 +176,6 @@ def test_a_policy_is_perturbed_as_in_training_through_whole_episodes(tmp_path):
   assert calm["return"] != noisy["return"]
 
 
-@thorough
 def test_a_report_shows_the_whole_way(tmp_path):
   train.main(["task=cartpole", "num_envs=64", "max_iterations=12", "log_every=1", f"run_dir={tmp_path}"])
   found = figures(tmp_path, f"checkpoint={tmp_path}", "episodes=8", "env.episode_steps=100", "report=true")

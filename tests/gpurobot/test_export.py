@@ -14,7 +14,6 @@ from gpurobot.deploy.exported import KEY, NAMES
 from gpurobot.deploy.header import HEADER
 from tasks import quadruped
 from tests.gpurobot import policies, toy_pixels
-from tests.instances import thorough
 from tests.mistakes.told import told
 from tests.tasks import in_mujoco
 
@@ -82,7 +81,7 @@ def test_an_off_policy_policy_is_taken_along(name, tmp_path, capsys):
   assert abs(action).max() < 1
 
 
-@pytest.mark.parametrize("recurrent", [pytest.param("none", marks=thorough), "gru"])
+@pytest.mark.parametrize("recurrent", ["none", "gru"])
 def test_a_policy_that_sees_is_taken_along_with_the_preparation_of_its_images(tmp_path, capsys, recurrent):
   task = f"task={toy_pixels.__file__}"
   train.main([task, "max_iterations=1", f"ppo.recurrent={recurrent}", f"run_dir={tmp_path}"])

@@ -14,7 +14,6 @@ from gpurobot.fusion.schedule import fuse
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import assign, defaults
-from tests.instances import thorough
 
 SETTINGS = {"num_envs": 64, "ppo.horizon": 8, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}
 ITERATIONS = 4
@@ -29,7 +28,6 @@ CASES = {
   "two phases of physics": ("tasks.peg_insert", {"env.episode_steps": 10}),
   "cheetah": ("tasks.gym.half_cheetah", {}),
 }
-FIRST = "shaken cartpole"
 
 
 def train(module, settings: dict[str, object]) -> tuple[PPO, list[torch.Tensor]]:
@@ -47,10 +45,7 @@ def train(module, settings: dict[str, object]) -> tuple[PPO, list[torch.Tensor]]
   return learner, [leaf.clone() for leaf in found if isinstance(leaf, torch.Tensor)]
 
 
-@pytest.mark.parametrize(
-  ("name", "settings"),
-  [pytest.param(*case, id=key, marks=[] if key == FIRST else thorough) for key, case in CASES.items()],
-)
+@pytest.mark.parametrize(("name", "settings"), CASES.values(), ids=CASES)
 def test_fused_operations_train_as_torchs_do(monkeypatch, recwarn, name, settings):
   module = importlib.import_module(name)
   monkeypatch.setattr(tape, "FUSE", FUSE)

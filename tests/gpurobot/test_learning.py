@@ -26,7 +26,6 @@ from gpurobot.settings.algorithms import (
 )
 from gpurobot.settings.config import AlgorithmName, TrainConfig, algorithm_settings, assign, defaults
 from gpurobot.training import LEARNERS
-from tests.instances import first, thorough
 
 CPU = torch.device("cpu")
 
@@ -235,10 +234,10 @@ def cartpole(seed):
   return mean_return(train(make(256, training=True), config, 60), config, make(128, training=False))
 
 
-@pytest.mark.parametrize("settings", first([
+@pytest.mark.parametrize("settings", [
   {}, {"state_std": True}, {"squash": True}, {"squash": True, "state_std": True, "entropy_coef": 1e-4},
   {"critic": Critic.twohot},
-], lambda settings: settings == {} or len(settings) == 3))  # fmt: skip
+])  # fmt: skip
 def test_a_bandit_of_continuous_actions(settings):
   """Action 0 gives -0.43, the best 0; reached: -0.0022 at worst, twohot -0.0098."""
   assert bandit(0, **settings) > -0.05
@@ -249,13 +248,12 @@ def test_a_bandit_of_choices():
   assert bandit(0, (3, 2)) > 0.9
 
 
-@pytest.mark.parametrize("squash", [pytest.param(False, marks=thorough), True])
+@pytest.mark.parametrize("squash", [False, True])
 def test_a_pendulum_swings_up(squash):
   """Hanging gives -1200, the best about -150; reached: -212 ... -156, squashed -169 ... -160."""
   assert pendulum(0, squash) > -400
 
 
-@thorough
 @pytest.mark.parametrize("critic", list(Critic))
 @pytest.mark.parametrize("algorithm", ["sac", "td3"])
 def test_a_pendulum_swings_up_off_policy(algorithm, critic):
@@ -263,7 +261,7 @@ def test_a_pendulum_swings_up_off_policy(algorithm, critic):
   assert off_policy_pendulum(algorithm, 0, critic) > -400
 
 
-@pytest.mark.parametrize("memory", [Recurrence.gru, pytest.param(Recurrence.lstm, marks=thorough)])
+@pytest.mark.parametrize("memory", [Recurrence.gru, Recurrence.lstm])
 def test_a_memory_recalls(memory):
   """The best without a memory gives -0.21; reached: -0.0020 at worst."""
   assert recall(0, memory) > -0.02
@@ -274,7 +272,6 @@ def test_nothing_is_recalled_without_a_memory():
   assert recall(0, Recurrence.none) < -0.15
 
 
-@thorough
 def test_novelty_leads_further():
   """Of 256 cells; reached by the seeds 0, 1, 2: 159, 165, 222 with novelty, 109, 104, 182 without."""
   assert explored(0, 1.0) > 1.2 * explored(0, 0.0)

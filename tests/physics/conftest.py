@@ -37,27 +37,6 @@ CASES = {
   **{f"assets/{path.parent.name}": path for path in sorted(ROOT.glob("assets/*/robot.xml"))},
   **{path.stem: path for path in sorted(ROOT.glob("tests/models/*.xml"))},
 }
-# What `make test` compares. Gymnasium's robots are stepped beside its environments too, in tests/tasks/gym,
-# the robots of assets/ beside MuJoCo C in tests/tasks. Each part of the long models has a test of its own.
-LONG = {
-  "adhesion",
-  "boxes",
-  "convex",
-  "ellipsoids",
-  "free_bodies",
-  "noslip",
-  "noslip_elliptic",
-  "plane_shapes",
-  "solids",
-  "sticky",
-  "surfaces",
-  "surfaces_elliptic",
-}
-FIRST = {
-  *(name for name in CASES if "/" not in name and name not in LONG),
-  *(f"assets/{name}" for name in ("ant", "arm", "cartpole", "hand", "quadcopter")),
-  *(f"gymnasium/{name}" for name in ("swimmer", "walker2d_v5")),
-}
 NUM_STATES = int(os.environ.get("PARITY_STATES", "96"))
 
 
@@ -94,6 +73,6 @@ class Case:
 
 
 # One process makes the states and the kernel of a case, and all its tests.
-@pytest.fixture(scope="module", params=grouped(CASES, FIRST))
+@pytest.fixture(scope="module", params=grouped(CASES))
 def case(request, device):
   return Case(request.param, device)

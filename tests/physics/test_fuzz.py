@@ -12,7 +12,6 @@ from physics.parity import NumpySimulation, random_states
 from physics.parity.compare import DOUBLE, GIVEN, OTHER_CORNERS, SINGLE, STATES_OPEN, Trial, outputs
 from physics.parity.reference import converged
 from physics.simulation import Simulation
-from tests.instances import thorough
 from tests.physics.conditioning import IllConditionedTrial
 from tests.physics.mjcf import EXTRAS, models
 
@@ -72,7 +71,6 @@ def test_random_models_are_mujocos_mathematics(xml):
   assert disagreements(xml, oracle, DOUBLE) == []
 
 
-@thorough
 @settings(SAME, max_examples=8)
 @given(models(most_bodies=4))
 def test_kernels_of_random_models_agree_within_rounding(xml):

@@ -20,7 +20,7 @@ from physics.parity.reference import perturbed_states
 from physics.state.layout import COUNTERS
 from physics.trace.emit_numpy import numpy_function
 from physics.trace.trace import Mask, Program, where
-from tests.instances import grouped, thorough
+from tests.instances import grouped
 from tests.physics.host import Host
 from tests.physics.trace.test_emit import INPUTS, PARAMETERS, whole_language
 
@@ -125,7 +125,7 @@ class Situation(Trial):
     return memory, control, parameters
 
 
-@pytest.fixture(scope="module", params=grouped(ROBOTS, ()))
+@pytest.fixture(scope="module", params=grouped(ROBOTS))
 def situation(request, tmp_path_factory):
   return Situation(request.param, tmp_path_factory.mktemp(request.param))
 
@@ -143,7 +143,6 @@ def test_the_text_computes_what_the_lanes_do(situation):
   assert situation.differences(situation.lanes, BOTH_ROUNDED) == []
 
 
-@thorough
 def test_threads_in_step_with_one_that_is_never_done_compute_the_same_bits(situation, tmp_path):
   in_step = Host(situation.sim.program, tmp_path, in_step=True)
   found, expected = (host.run(LAUNCH, situation.arrays) for host in (in_step, situation.host))

@@ -36,7 +36,6 @@ COMPOSITE = (
   "sticky",
   "surfaces",
 )
-QUICK = {"actuators", "assets/hand", "condim", "drives", "equalities", "muscles", "rk4", "sensors"}
 # In one of its states the axes of two capsules pass at 0.1 mm: what rounding leaves of their normal is worth
 # thirty units of the position, where three do elsewhere.
 ROUGHER = {"gymnasium/humanoid": 30.0}
@@ -50,7 +49,7 @@ def test_traced_step_is_mujocos(case):
   assert_holds(case.random.step(case.oracle, DOUBLE) + case.recorded.step(case.oracle, DOUBLE))
 
 
-@pytest.mark.parametrize("case", grouped(COMPOSITE, QUICK), indirect=True, scope="module")
+@pytest.mark.parametrize("case", grouped(COMPOSITE), indirect=True, scope="module")
 def test_kernel_agrees_stage_by_stage_along_trajectories_and_leaves_no_faster_than_rounding(case):
   tolerances = dataclasses.replace(SINGLE, rounding=ROUGHER.get(case.name, SINGLE.rounding))
   assert_holds(case.random.contacts(tolerances) + case.random.stages(case.kernel, tolerances))

@@ -14,7 +14,6 @@ from physics.state.delay import past_rows, past_sensor_rows, periodic_sensors
 from physics.state.layout import COUNTERS, STATE, field_shapes, time_rows
 from physics.trace.launcher import Launcher
 from physics.vary.variable import VARIABLE
-from tests.instances import first
 from tests.physics.conftest import CASES, load
 from tests.physics.declared import declared
 
@@ -23,9 +22,7 @@ VIEWS = declared(Simulation)
 pytestmark = pytest.mark.xdist_group("simulation")  # one process builds the kernels
 
 
-@pytest.fixture(
-  scope="module", params=first(["assets/ant", "self_contact", "actuators"], {"self_contact"}.__contains__)
-)
+@pytest.fixture(scope="module", params=["assets/ant", "self_contact", "actuators"])
 def model(request):
   return load(request.param)
 

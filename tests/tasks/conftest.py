@@ -32,29 +32,29 @@ OF_DM = [
   )
 ]
 NAMES = [name for name in tasks.available() if not name.startswith("dm/")] + OF_DM
+SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
 # One of each family; the file of every other task has its own tests, which step it too.
-FIRST = {
+CHOSEN = [
   "ant",
-  "cartpole",
   "cartpole_pixels",
   "cube_lift",
   "dm/point_mass_hard",
   "gym/Hopper-v5",
+  "humanoid_amp",
   "quadcopter",
   "quadruped_rough",
-}
-SHAKEN = Path(__file__).with_name("shaken_cartpole.py")  # with all that a task may have
-CHOSEN = [*sorted(FIRST - {"cartpole"}), "humanoid_amp", str(SHAKEN)]
+  str(SHAKEN),
+]
 
 
 # One process builds the kernel of a task, and makes all tests with it.
-@pytest.fixture(scope="session", params=grouped((*NAMES, str(SHAKEN)), {*FIRST, str(SHAKEN)}))
+@pytest.fixture(scope="session", params=grouped((*NAMES, str(SHAKEN))))
 def name(request: pytest.FixtureRequest) -> str:
   """Every task of the folder, and one that has all that a task may have."""
   return request.param
 
 
-@pytest.fixture(scope="session", params=grouped(CHOSEN, {*FIRST, str(SHAKEN)}))
+@pytest.fixture(scope="session", params=grouped(CHOSEN))
 def chosen(request: pytest.FixtureRequest) -> str:
   """Tasks with all that the base offers, for what it does alike for all."""
   return request.param

@@ -168,9 +168,9 @@ def shown(task) -> dict[str, torch.Tensor]:
   return {key: value.clone() for key, value in (derived | images).items()}
 
 
-def test_after_an_event_what_is_observed_is_of_one_moment(name, make_task, actions, monkeypatch):
+def test_after_an_event_what_is_observed_is_of_one_moment(chosen, make_task, actions, monkeypatch):
   """Where the state has jumped, derived quantities and images follow; elsewhere nothing changes."""
-  pair = task, other = make_task(name), make_task(name)
+  pair = task, other = make_task(chosen), make_task(chosen)
   moved, seen = torch.arange(8) % 2 == 0, list[dict[str, torch.Tensor]]()
 
   def jump():

@@ -7,7 +7,6 @@ import pytest
 from benchmarks.parity import survey
 from benchmarks.parity.survey import Plan
 from benchmarks.parity.survey_record import LOADING, Record, agrees, counts
-from tests.instances import thorough
 
 SLIDER = """<mujoco>{}<worldbody><body><joint type="slide" range="-1 1"/><geom size="0.1"/></body></worldbody>
   </mujoco>"""
@@ -70,7 +69,6 @@ def test_finds_each_model_that_moves_once(tmp_path, worker):
   assert [row.refusal[:6] for row in rows] == ["", "option", ""]
 
 
-@thorough
 def test_prints_verdicts_and_a_table_by_source(tmp_path, capsys):
   fill(tmp_path)
   assert survey.main([str(tmp_path), "--states", "16", "--jobs", "2", "--precision", "float64"]) == 1

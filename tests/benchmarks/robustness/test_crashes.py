@@ -6,12 +6,10 @@ import pytest
 from benchmarks.robustness import crashes
 from gpurobot.run import checkpoint
 from tests.gpurobot import toy
-from tests.instances import thorough
 
 WORDS = [f"task={toy.__file__}", "threads=1", "checkpoint_seconds=0", "log_every=1"]
 
 
-@thorough
 def test_a_training_that_is_killed_ends_where_one_that_is_not_does(tmp_path):
   counts = crashes.compare(tmp_path, WORDS, 4)
   assert counts["iterations"] > crashes.MORE

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from benchmarks.training import memory_growth
 from tests.gpurobot import toy
-from tests.instances import thorough
 
 ROOT = Path(__file__).parents[2]
 ITERATIONS = 100
@@ -30,7 +29,6 @@ def test_a_training_keeps_its_memory():
   assert any(grow(toy.__file__) < 0.3 * LEAK for _ in range(3))
 
 
-@thorough
 def test_a_leak_is_seen(tmp_path):
   task = tmp_path / "leaky.py"
   task.write_text(

@@ -1,9 +1,7 @@
 from benchmarks import report
 from benchmarks.training import memory_per_env
-from tests.instances import thorough
 
 
-@thorough
 def test_memory_of_an_environment_is_that_of_its_tensors(capsys):
   memory_per_env.run(["tasks=[cartpole]", "device=cpu"])
   found = report.read(capsys.readouterr().out)

@@ -14,7 +14,6 @@ from gpurobot.settings.algorithms import AMPConfig
 from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import styled, toy
 from tests.gpurobot.learn.test_ppo import iterate
-from tests.instances import thorough
 
 ENVS = 32
 
@@ -158,7 +157,6 @@ def test_a_discriminator_tells_two_distributions_apart():
   assert float(last["amp/loss"]) < float(first["amp/loss"])
 
 
-@thorough
 def test_the_style_pulls_the_policy_to_the_reference():
   """With the style alone; with the task alone the points go to the origin."""
   distance = {}

@@ -8,7 +8,6 @@ from gpurobot.learn import image_setup
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import taught_pixels
 from tests.gpurobot.taught import iterate, make_student, make_teacher
-from tests.instances import thorough
 
 
 def make(**values):
@@ -26,7 +25,6 @@ def test_the_encoders_learn():
   assert any("convolutions" in name for name in moved)
 
 
-@thorough
 def test_a_student_learns_from_images():
   one = make(**{"distill.mix": 0.0, "distill.loss": "mse", "env.force": 0.02})
   iterate(one, 1)

@@ -13,7 +13,6 @@ from gpurobot.run.checkpoint import CheckpointError
 from gpurobot.settings.config import ConfigError
 from tasks.core.errors import TaskError
 from tests.gpurobot import own_code, toy
-from tests.instances import thorough
 
 TOY, FILE = str(toy.__file__), str(own_code.__file__)
 SETTINGS = {"num_envs": 32, "log_every": 1}
@@ -78,7 +77,7 @@ def test_another_loss_is_minimised(tmp_path):
   assert np.abs(small.policy(OBS)).mean() < 0.5 * np.abs(usual.policy(OBS)).mean()
 
 
-@pytest.mark.parametrize("algorithm", ["sac", pytest.param("td3", marks=thorough)])
+@pytest.mark.parametrize("algorithm", ["sac", "td3"])
 def test_an_off_policy_algorithm_can_imitate(algorithm, tmp_path):
   """The first actions are random, and the policy that only imitates them is their mean, zero."""
   settings = {**OFF_POLICY, "lr": 3e-3, "loss": own_code.imitation}
@@ -89,7 +88,7 @@ def test_an_off_policy_algorithm_can_imitate(algorithm, tmp_path):
   assert "own_loss/value" not in found
 
 
-@pytest.mark.parametrize("algorithm", ["sac", pytest.param("td3", marks=thorough)])
+@pytest.mark.parametrize("algorithm", ["sac", "td3"])
 def test_an_off_policy_run_with_another_loss_resumes_and_needs_no_code_to_act(algorithm, tmp_path):
   settings = {algorithm: {**OFF_POLICY, "loss": own_code.imitation}}
   whole = trained(tmp_path / "whole", 4, algorithm=algorithm, **settings)

@@ -11,7 +11,6 @@ from gpurobot.search.pruning import Prune, above_median, best, parts, prune_tria
 from gpurobot.search.trial import Trial
 from tests.gpurobot import toy
 from tests.gpurobot.search.trials import TOY, finish
-from tests.instances import thorough
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
@@ -82,7 +81,6 @@ def test_settings_stop_by_their_returns_and_again_after_a_restart(tmp_path):
   assert {trial.part for trial in prune_trials(groups, ends, halve, stopped)} == {Fraction(1, 4)}
 
 
-@thorough
 def test_a_sweep_prunes_and_resumes_its_runs(tmp_path, capfd):
   folder = tmp_path / "sweep"
   words = [

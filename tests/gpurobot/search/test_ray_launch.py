@@ -12,10 +12,9 @@ from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.launch import execute
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot.search.trials import TOY
-from tests.instances import thorough
 
 ray = pytest.importorskip("ray")
-pytestmark = [pytest.mark.usefixtures("keep_signal_handlers"), pytest.mark.xdist_group("ray"), thorough]
+pytestmark = [pytest.mark.usefixtures("keep_signal_handlers"), pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,7 +12,6 @@ from playwright import sync_api
 from gpurobot.viewer.browser import LABEL, Browser
 from gpurobot.viewer.offscreen import fit
 from gpurobot.viewer.player import Player
-from tests.instances import thorough
 
 SOFTWARE = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 HANG = 600_000  # what takes so long hangs, however busy the machine is [ms]
@@ -138,7 +137,6 @@ def test_keys_and_sliders_give_the_command_that_an_arrow_shows(browser, page):
   assert not np.allclose(actual, end)
 
 
-@thorough
 def test_the_sticks_of_a_gamepad_give_the_command(browser, page):
   sliders = browser._command.sliders
   page.get_by_label("Pause").wait_for()

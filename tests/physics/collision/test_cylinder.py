@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
-from tests.instances import thorough
 from tests.physics.collision.scene import assert_touches_as_mujoco, found_contacts, mujoco_contacts
 from tests.physics.oracle import assert_same_rows
 
@@ -34,8 +33,8 @@ def test_spheres_touch_where_mujocos_do():
 
 
 @pytest.mark.parametrize("shape", CAPSULES)
-@pytest.mark.parametrize("margin", [pytest.param(0, marks=thorough), 0.02])
-@pytest.mark.parametrize("spread", [0.2, pytest.param(0.4, marks=thorough)])
+@pytest.mark.parametrize("margin", [0, 0.02])
+@pytest.mark.parametrize("spread", [0.2, 0.4])
 def test_capsules_touch_where_mujocos_do(shape, margin, spread):
   """Normals, and the points along them, are as exact as the number of steps allows; distances are exact."""
   model, qpos = scene(f'type="capsule" size="{CAPSULES[shape]}"', margin), random_poses(300, spread)

@@ -13,7 +13,7 @@ from physics.simulation import Simulation
 from tests.instances import grouped
 from tests.physics.conftest import CASES, load
 
-ROBOTS = grouped((name for name in CASES if name.startswith("assets/")), {"assets/ant"})
+ROBOTS = grouped(name for name in CASES if name.startswith("assets/"))
 ROUNDING = 1e-4  # of a cost, relative to its start's: a small sum of large terms in float32
 WIDE = 30.0  # [m/s^2 or rad/s^2] spread of the starts
 # Stiff feet on light shanks: eliminating the legs cancels all but a millionth of the trunk's matrix.

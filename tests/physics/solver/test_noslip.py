@@ -7,7 +7,6 @@ import pytest
 from physics.load import load_model
 from physics.parity import NumpySimulation, random_states
 from physics.parity.reference import converging
-from tests.instances import first, thorough
 
 FINGER = """<mujoco><option cone="{cone}" noslip_iterations="{sweeps}" noslip_tolerance="{tolerance}"/>
   <worldbody><site name="motor" pos="0 0.1 0.5"/>
@@ -80,8 +79,8 @@ def test_contacts_between_moving_bodies_are_held_too(cone):
   np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("density", first([1, 1000], lambda density: density == 1))
-@pytest.mark.parametrize("axis", first(["0 1 0", "1 0 0", "0.6 0.8 0"], lambda axis: axis == "1 0 0"))
+@pytest.mark.parametrize("density", [1, 1000])
+@pytest.mark.parametrize("axis", ["0 1 0", "1 0 0", "0.6 0.8 0"])
 @pytest.mark.parametrize("condim", [3, 4, 6])
 def test_friction_of_a_planar_arm_stays_soft_where_it_does_in_mujoco(condim, axis, density):
   """No joint moves the contact across the arm's plane. MuJoCo holds light links there all the same.
@@ -126,9 +125,7 @@ def test_sweeps_end_where_they_gain_less_than_the_tolerance():
   assert np.abs(endless - found).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-  ("cone", "share"), [pytest.param("pyramidal", 0.6, marks=thorough), ("elliptic", 1e-3)]
-)
+@pytest.mark.parametrize(("cone", "share"), [("pyramidal", 0.6), ("elliptic", 1e-3)])
 def test_a_box_on_a_slope_creeps_less_and_as_in_mujoco(cone, share):
   free, held = (crept(load_model(BOX.format(cone=cone, sweeps=sweeps))) for sweeps in (0, 4))
   assert free[0] > 5e-4

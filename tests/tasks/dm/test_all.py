@@ -11,8 +11,8 @@ from benchmarks.parity import dm_tasks
 from physics.host import evaluate
 from tasks.core.errors import TaskError
 from tasks.dm import MISSING, TASKS
-from tests.instances import first, grouped
-from tests.tasks.conftest import FIRST, OF_DM
+from tests.instances import grouped
+from tests.tasks.conftest import OF_DM
 from tests.tasks.test_all import step_unreal
 
 dm_tasks.drop_missing_arrays()
@@ -23,7 +23,7 @@ ROUNDING = 1e-6  # observations and rewards are float32
 # In the first observation of an episode, dm_control measures forces with actuators switched off.
 FORCES = {"quadruped": {"imu", "force_torque"}, "dog": {"inertial_sensors", "foot_forces", "touch_sensors"}}
 
-each_task = pytest.mark.parametrize("name", first(dm_tasks.NAMES, OF_DM.__contains__))
+each_task = pytest.mark.parametrize("name", dm_tasks.NAMES)
 each_module = pytest.mark.parametrize("module", TASKS)
 
 
@@ -120,7 +120,7 @@ def test_states_near_success_earn_what_they_earn_in_dm_control(name):
   assert dm_tasks.errors(found, expected).max() < ROUNDING
 
 
-@pytest.mark.parametrize("name", grouped(OF_DM, FIRST & {*OF_DM}))
+@pytest.mark.parametrize("name", grouped(OF_DM))
 def test_the_engine_takes_the_steps_of_dm_control(name):
   """Forces are small differences of large numbers, and have fewer digits."""
   task = dm_tasks.make_task(name, 8, starts=64)

@@ -19,8 +19,7 @@ TOUCHING = {"Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "Push
 # Where Gymnasium tells of any state whether it ends an episode: how far positions and speeds are drawn.
 ENDING = {"Ant": (1.0, 1.0), "Hopper": (0.5, 120.0), "Humanoid": (1.0, 1.0), "Walker2d": (1.5, 1.0)}
 
-HUMANOIDS = {"gym/Humanoid-v5", "gym/HumanoidStandup-v5"}  # their kernels take longest to build
-each_task = pytest.mark.parametrize("name", grouped(NAMES, {*NAMES} - HUMANOIDS))
+each_task = pytest.mark.parametrize("name", grouped(NAMES))
 pytestmark = pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
 
 

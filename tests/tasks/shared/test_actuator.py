@@ -8,7 +8,6 @@ import physics
 from physics.parity import MujocoSimulation
 from tasks import base
 from tasks.shared import actuator
-from tests.instances import thorough
 
 ROBOT = base.ASSETS / "quadruped" / "robot.xml"
 pytestmark = pytest.mark.xdist_group("actuator")  # one process builds the kernels
@@ -75,7 +74,6 @@ def test_a_robot_without_servos_has_motors_of_the_same_limits():
   assert not motors.actuator_biasprm.any()
 
 
-@thorough
 def test_a_network_that_is_the_servos_law_moves_the_quadruped_as_they_do(save, make_task, actions):
   path = save(Servo(35.0, 0.5, samples=3, older=0.0))
   servos, network = make_task("quadruped"), make_task("quadruped", actuator_network=path)
@@ -88,7 +86,6 @@ def test_a_network_that_is_the_servos_law_moves_the_quadruped_as_they_do(save, m
   assert gap.abs().mean() < 0.1 * moved.abs().mean()
 
 
-@thorough
 def test_a_network_forgets_where_an_episode_ends(save, make_task):
   task = make_task("quadruped", actuator_network=save(Servo(35.0, 0.5, 3, 0.0)), episode_steps=2)
   task.reset()

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 import tasks
-from tests.instances import thorough
 from tests.tasks import in_mujoco
 
 pytestmark = pytest.mark.xdist_group("arm")  # one process builds the kernels
@@ -79,7 +78,6 @@ def test_the_pull_towards_home_leaves_the_grasp_point_alone(reach):
   assert np.abs(accelerations(task)).max() < 0.1 * task.config.osc_posture
 
 
-@thorough
 def test_no_action_holds_the_arm(reach):
   for control in ("joint", "osc"):
     task = reach(control, start_angle=0.0)

@@ -7,10 +7,9 @@ import tasks
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks import ant
-from tests.instances import thorough
 
 
-@pytest.fixture(params=["ant", pytest.param("humanoid", marks=thorough)])
+@pytest.fixture(params=["ant", "humanoid"])
 def runner(request):
   return request.param
 

@@ -22,7 +22,6 @@ from gpurobot.settings.algorithms import SACConfig
 from gpurobot.settings.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
 from gpurobot.training import LEARNERS
 from tests.gpurobot import toy
-from tests.instances import thorough
 
 SMALL = {
   "horizon": 8,
@@ -146,10 +145,10 @@ def test_settings_of_the_algorithm_that_is_used():
 @pytest.mark.parametrize(
   ("name", "own"),
   [
-    pytest.param("sac", {}, marks=thorough),
+    ("sac", {}),
     ("td3", {}),
     ("sac", {"prioritized": True}),
-    pytest.param("td3", {"prioritized": True, "critic": "scalar"}, marks=thorough),
+    ("td3", {"prioritized": True, "critic": "scalar"}),
   ],
 )
 @pytest.mark.parametrize("save_buffer", [True, False])
