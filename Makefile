@@ -1,7 +1,6 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
-# make quick                   lint and the unit tests, of the folders in QUICK: three minutes on two cores
-# make test                    lint, format check, type check and the test suite, without tests marked as thorough
-#                              unless GPUROBOT_ALL_TESTS is set
+# make test                    lint, format check, type check, and what fits into five minutes on two cores: the tests
+#                              of UNIT and of JOURNEY; all tests where GPUROBOT_ALL_TESTS is set, in half an hour
 # make fuzz                    850 random models against MuJoCo C, a million answers of the solver: an hour
 # make bench                   every benchmark, as `name: value` lines
 # make history                 the ratios that `make bench` keeps by commit, as a picture; fails if one fell by over 5 %
@@ -16,22 +15,33 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
-# Folders of unit tests, and the rules of the house. Of their tests --quick skips the few that build a kernel or
-# start a process; the files test_ppo*.py, which train, are left out.
-QUICK := assets gpurobot/learn gpurobot/run mistakes physics/actuator physics/algebra physics/constraint \
-	physics/dynamics physics/model physics/ray physics/solver physics/state tasks/core test_house.py
-SUITE := -n 2 $(if $(GPUROBOT_ALL_TESTS),,-m "not slow and not thorough")
+# Of these --quick skips what builds a kernel or starts a process; the files test_ppo*.py, which train, are left out.
+UNIT := assets test_house.py \
+	$(addprefix gpurobot/,adapters deploy diagnosis learn run settings shell) mistakes \
+	$(addprefix physics/,actuator algebra constraint dynamics model ray robot solver state test_parity.py \
+	test_load.py test_robustness.py test_simulation.py test_support.py test_urdf.py test_urdf_text.py) \
+	$(addprefix tasks/,core motion shared test_base.py)
+# Train, resume, evaluate, export; ranks; a kernel beside MuJoCo C; a task of each kind.
+JOURNEY := test_train.py::test_a_resumed_run_repeats_the_uninterrupted_one \
+	gpurobot/test_evaluate.py::test_a_run_folder_is_evaluated gpurobot/test_export.py::test_a_policy_is_taken_along \
+	test_ranks.py::test_ranks_compute_what_one_computes[toy] \
+	physics/test_parity.py::test_a_kernel_agrees_with_mujoco[drives] \
+	$(patsubst %,tasks/test_all.py::test_a_task_keeps_the_trainers_contract[%],ant cartpole cartpole_pixels \
+	cube_lift dm/point_mass_hard gym/Hopper-v5 quadruped_rough)
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: train quick test fuzz bench history results docs lint audit lock
+.PHONY: train test fuzz bench history results docs lint audit lock
 
 train: $(VENV)/.installed-plot
 	$(BIN)/python train.py $(KEYS)
 
-quick: lint
-	$(BIN)/python -m pytest $(SUITE) --quick --ignore-glob='*/test_ppo*.py' $(addprefix tests/,$(QUICK))
-
 test: lint
-	$(BIN)/python -m pytest $(SUITE) --dist loadgroup
+ifdef GPUROBOT_ALL_TESTS
+	$(PYTEST)
+else
+	$(PYTEST) --quick --ignore-glob='*/test_ppo*.py' $(addprefix tests/,$(UNIT))
+	$(PYTEST) $(addprefix tests/,$(JOURNEY))
+endif
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 -m slow tests/physics/test_fuzz.py tests/physics/solver/test_descent.py

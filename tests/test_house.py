@@ -223,13 +223,3 @@ def test_make_train_passes_every_key_on() -> None:
   _, program, *passed = dry_run("train", *keys, "PYTHON=python3")
   assert program == "train.py"
   assert set(passed) == keys
-
-
-def test_make_test_leaves_out_what_is_thorough_and_ci_nothing(monkeypatch) -> None:
-  whole = ["-m", "pytest", "-n", "2", "--dist", "loadgroup"]
-  monkeypatch.setenv("GPUROBOT_ALL_TESTS", "1")
-  assert dry_run("test")[1:] == whole
-  monkeypatch.delenv("GPUROBOT_ALL_TESTS")
-  brief = ["-m", '"not', "slow", "and", "not", 'thorough"']
-  assert dry_run("test")[1:] == [*whole[:4], *brief, *whole[4:]]
-  assert dry_run("lint")[-1].endswith("mypy")

@@ -38,11 +38,22 @@ def test_github_checks_what_ci_does_from_the_oldest_python_on() -> None:
   assert {f"Programming Language :: Python :: {version}" for version in versions} <= {*project["classifiers"]}
 
 
-def test_the_unit_tests_of_make_quick_are_there() -> None:
-  command = ["make", "--dry-run", "--no-print-directory", "quick"]
-  done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-  words = done.stdout.splitlines()[-1].split()
-  places = [ROOT / word for word in words if word.startswith("tests/")]
-  assert "--quick" in words
-  assert len(places) > 10
-  assert all(place.exists() for place in places)
+def test_make_test_names_tests_that_are_there_and_ci_runs_all(monkeypatch) -> None:
+  def tests_run() -> list[list[str]]:
+    command = ["make", "--dry-run", "--no-print-directory", "test"]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert ".venv/bin/mypy" in lines
+    return [line.split()[1:] for line in lines if " -m pytest " in line]
+
+  monkeypatch.setenv("GPUROBOT_ALL_TESTS", "1")
+  whole = ["-m", "pytest", "-n", "2", "--dist", "loadgroup"]
+  assert tests_run() == [whole]
+  monkeypatch.delenv("GPUROBOT_ALL_TESTS")
+  brief = tests_run()
+  assert [words[: len(whole)] for words in brief] == [whole] * 2
+  assert "--quick" in brief[0]
+  named = [word.split("::") for words in brief for word in words if word.startswith("tests/")]
+  assert len(named) > 30
+  for path, *names in named:
+    assert (ROOT / path).exists()
+    assert all(f"def {name.split('[')[0]}(" in (ROOT / path).read_text() for name in names)

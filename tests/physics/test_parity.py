@@ -50,7 +50,8 @@ def test_traced_step_is_mujocos(case):
 
 
 @pytest.mark.parametrize("case", grouped(COMPOSITE), indirect=True, scope="module")
-def test_kernel_agrees_stage_by_stage_along_trajectories_and_leaves_no_faster_than_rounding(case):
+def test_a_kernel_agrees_with_mujoco(case):
+  """Stage by stage and along trajectories; open loops part no faster than rounding lets them."""
   tolerances = dataclasses.replace(SINGLE, rounding=ROUGHER.get(case.name, SINGLE.rounding))
   assert_holds(case.random.contacts(tolerances) + case.random.stages(case.kernel, tolerances))
   assert_holds(case.recorded.step(case.kernel, SINGLE))

@@ -119,7 +119,8 @@ def assert_step(task: base.Task, step: TensorDict, limit: float) -> None:
   assert task.episode_steps.eq(0).equal(ended)
 
 
-def test_a_task_keeps_the_trainers_contract_and_goes_on_from_a_saved_state(name, make_task, actions):
+def test_a_task_keeps_the_trainers_contract(name, make_task, actions):
+  """In steps, sums and types, without a look at the device; and a saved state goes on as it would have."""
   task, other = (make_task(name, training=True, episode_steps=15) for _ in range(2))
   assert isinstance(task, VecEnv)
   # Gymnasium pays HumanoidStandup for its height over a time step.
