@@ -15,12 +15,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 KEYS = $(filter-out PYTHON=%,$(MAKEOVERRIDES))
-# Of these --quick skips what builds a kernel or starts a process; the files test_ppo*.py, which train, are left out.
+# Of these --quick skips what builds a kernel or starts a process; the files of LONG, which train, are left out.
 UNIT := assets test_house.py \
 	$(addprefix gpurobot/,adapters deploy diagnosis learn run settings shell) mistakes \
-	$(addprefix physics/,actuator algebra constraint dynamics model ray robot solver state test_parity.py \
-	test_load.py test_robustness.py test_simulation.py test_support.py test_urdf.py test_urdf_text.py) \
+	$(addprefix physics/,actuator algebra constraint dynamics model ray robot solver state test_load.py \
+	test_robustness.py test_simulation.py test_support.py test_urdf.py test_urdf_text.py) \
 	$(addprefix tasks/,core motion shared test_base.py)
+LONG := best_policy distill* finite own_code overlap policy_images ppo* profile teachers
 # Train, resume, evaluate, export; ranks; a kernel beside MuJoCo C; a task of each kind.
 JOURNEY := test_train.py::test_a_resumed_run_repeats_the_uninterrupted_one \
 	gpurobot/test_evaluate.py::test_a_run_folder_is_evaluated gpurobot/test_export.py::test_a_policy_is_taken_along \
@@ -39,7 +40,7 @@ test: lint
 ifdef GPUROBOT_ALL_TESTS
 	$(PYTEST)
 else
-	$(PYTEST) --quick --ignore-glob='*/test_ppo*.py' $(addprefix tests/,$(UNIT))
+	$(PYTEST) --quick $(LONG:%=--ignore-glob='*/test_%.py') $(addprefix tests/,$(UNIT))
 	$(PYTEST) $(addprefix tests/,$(JOURNEY))
 endif
 

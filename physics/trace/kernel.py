@@ -87,9 +87,8 @@ def _init_silently() -> None:
     os.dup2(stderr, 2)
     os.close(stderr)
     os.close(sink)
-  runtime = wp._src.context.runtime
-  if hasattr(runtime, "get_clang_pch_dir"):  # private: another Warp may lack it
-    runtime.get_clang_pch_dir = _header_folder
+  with contextlib.suppress(AttributeError):  # private: where another Warp has none, each thread makes its own
+    wp._src.context.runtime.get_clang_pch_dir = _header_folder  # type: ignore[attr-defined]
 
 
 def _header_folder() -> str:

@@ -17,10 +17,26 @@ from physics.trace.emit import native_source
 from tests.instances import grouped
 from tests.physics.conftest import CASES, load
 from tests.physics.host import Host
-from tests.physics.test_parity import COMPOSITE
 
 NUM_STATES = 4
-FIRST = ("adhesion", "equalities", "fluid", "free_bodies", "self_contact", "spatial_tendons", "static_shapes")
+# Together they trace all lines that programs which repeat reach in the models of test_parity.py.
+MODELS = (
+  "adhesion",
+  "convex",
+  "cranks",
+  "drives",
+  "ellipsoids",
+  "equalities",
+  "gymnasium/humanoid",
+  "height_field",
+  "muscles",
+  "noslip_elliptic",
+  "plastic",
+  "sensors",
+  "solids",
+  "spatial_tendons",
+  "sticky",
+)
 CAPSULE = '<body pos="{} 0 0.1"><freejoint/><geom type="capsule" size="0.05 0.1"/></body>'
 
 
@@ -48,7 +64,7 @@ def assert_agrees(model):
   assert [str(finding) for finding in findings if not finding.holds] == []
 
 
-@pytest.mark.parametrize("name", grouped(dict.fromkeys((*COMPOSITE, *FIRST))))
+@pytest.mark.parametrize("name", grouped(MODELS))
 @pytest.mark.usefixtures("loops")
 def test_loops_compute_what_mujoco_does(name):
   assert_agrees(converged(load(name)))

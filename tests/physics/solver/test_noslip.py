@@ -79,8 +79,7 @@ def test_contacts_between_moving_bodies_are_held_too(cone):
   np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("density", [1, 1000])
-@pytest.mark.parametrize("axis", ["0 1 0", "1 0 0", "0.6 0.8 0"])
+@pytest.mark.parametrize(("axis", "density"), [("0 1 0", 1000), ("1 0 0", 1), ("0.6 0.8 0", 1)])
 @pytest.mark.parametrize("condim", [3, 4, 6])
 def test_friction_of_a_planar_arm_stays_soft_where_it_does_in_mujoco(condim, axis, density):
   """No joint moves the contact across the arm's plane. MuJoCo holds light links there all the same.
@@ -128,18 +127,18 @@ def test_sweeps_end_where_they_gain_less_than_the_tolerance():
 @pytest.mark.parametrize(("cone", "share"), [("pyramidal", 0.6), ("elliptic", 1e-3)])
 def test_a_box_on_a_slope_creeps_less_and_as_in_mujoco(cone, share):
   free, held = (crept(load_model(BOX.format(cone=cone, sweeps=sweeps))) for sweeps in (0, 4))
-  assert free[0] > 5e-4
+  assert free[0] > 2e-4
   assert held[0] < share * free[0]
   for found, expected in (free, held):
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-9)
 
 
 def crept(model):
-  """Return how far the engine's body and MuJoCo's creep in 500 steps, after 200 to settle [m]."""
+  """Return how far the engine's body and MuJoCo's creep in 200 steps, after 200 to settle [m]."""
   simulation, data = NumpySimulation(model, 1, ()), mujoco.MjData(model.mj)
   simulation.step(200)
   mujoco.mj_step(model.mj, data, 200)
   before = np.stack([simulation.qpos[0, :3].numpy(), data.qpos[:3]])
-  simulation.step(500)
-  mujoco.mj_step(model.mj, data, 500)
+  simulation.step(200)
+  mujoco.mj_step(model.mj, data, 200)
   return np.linalg.norm(np.stack([simulation.qpos[0, :3].numpy(), data.qpos[:3]]) - before, axis=1)
