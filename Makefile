@@ -21,7 +21,8 @@ UNIT := assets test_house.py \
 	$(addprefix physics/,actuator algebra constraint dynamics model ray robot solver state test_load.py \
 	test_robustness.py test_simulation.py test_support.py test_urdf.py test_urdf_text.py) \
 	$(addprefix tasks/,core motion shared test_base.py)
-LONG := best_policy distill* finite own_code overlap policy_images ppo* profile teachers
+LONG := best_policy contents discriminator distill* finite image_setup own_code overlap policy_images ppo* profile \
+	teachers
 # Train, resume, evaluate, export; ranks; a kernel beside MuJoCo C; a task of each kind.
 JOURNEY := test_train.py::test_a_resumed_run_repeats_the_uninterrupted_one \
 	gpurobot/test_evaluate.py::test_a_run_folder_is_evaluated gpurobot/test_export.py::test_a_policy_is_taken_along \

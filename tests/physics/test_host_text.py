@@ -26,7 +26,7 @@ from tests.physics.trace.test_emit import INPUTS, PARAMETERS, whole_language
 
 pytestmark = pytest.mark.filterwarnings("ignore:the file asks for the PGS solver")
 
-ROBOTS = ("ant", "humanoid", "quadruped", "hand")
+ROBOTS = ("humanoid", "quadruped", "hand")
 ENVS = 64
 LAUNCH = (cases.SUBSTEPS, 0, 1)  # substeps, stride, integrate
 DRAWS = 16  # of states moved by one unit in the last place
