@@ -60,7 +60,7 @@ IMPORTS = {
   },
   r"gpurobot/adapters/.*": {*PROGRAM, "rl_games", "rsl_rl", "stable_baselines3", "torchrl"},
   r"gpurobot/viewer/.*": {*PROGRAM, "PIL", "glfw", "imageio", "mjviser", "mujoco", "viser", "websockets"},
-  r"gpurobot/robot/.*": {*PROGRAM, "mujoco"},
+  r"gpurobot/robot/.*": {*PROGRAM, "cyclonedds", "mujoco"},
   r"gpurobot/search/ray_launch\.py": {"gpurobot", "ray"},
   r"gpurobot/.*": {*PROGRAM, "matplotlib"},
   r"tasks/__init__\.py": {"tasks.core", "tasks.dm"},

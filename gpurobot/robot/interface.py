@@ -1,5 +1,6 @@
 """Interface of a robot: messages from its sensors, commands to its servos, and a clock."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -27,6 +28,7 @@ class State:
   torques: Floats  # [joints] [N m]
   quaternion: Floats  # [4] w, x, y, z; from the axes of the IMU to the world's
   gyro: Floats  # [3] in the axes of the IMU [rad/s]
+  temperatures: Floats | None = None  # [joints] of the motors, where the robot reports them [°C]
 
   @property
   def gravity(self) -> Floats:
@@ -65,3 +67,19 @@ class Robot(Protocol):
 
   def close(self) -> str:
     """End the connection; return a line about the run, or ""."""
+
+
+class RealTime:
+  """Clock of a robot that does not wait for its controller."""
+
+  def __init__(self) -> None:
+    """Start at 0."""
+    self._start = time.perf_counter()
+
+  def now(self) -> float:
+    """Return the controller's clock [s]."""
+    return time.perf_counter() - self._start
+
+  def wait(self, until: float) -> None:
+    """Wait for a time of the controller's clock [s]."""
+    time.sleep(max(0.0, until - self.now()))

@@ -19,7 +19,9 @@ from gpurobot.robot.controller import Controller
 from gpurobot.robot.interface import Robot
 from gpurobot.robot.loop import Loop, Times
 from gpurobot.robot.safety import Safety
-from gpurobot.robot.udp import Simulation, UdpRobot
+from gpurobot.robot.udp import Simulation, SimulatedProcess, UdpRobot
+from gpurobot.robot.unitree import PROGRAM as UNITREE
+from gpurobot.robot.unitree import Unitree, UnitreeRobot
 from gpurobot.settings.config import ConfigError, option
 from gpurobot.shell import cli
 
@@ -31,6 +33,7 @@ class Backend(StrEnum):
   """Robot, and the way to speak with it."""
 
   mujoco = "mujoco"
+  unitree = "unitree"
 
 
 @dataclasses.dataclass
@@ -38,11 +41,12 @@ class RunSettings(Times):
   """Run of an exported policy on a robot."""
 
   export: str | None = option(None, "folder that gpurobot export has written")
-  robot: Backend = option(Backend.mujoco, "mujoco: simulated, in a process of its own")
+  robot: Backend = option(Backend.mujoco, "mujoco: simulated, in a process of its own; unitree: Go2, G1")
   command: list[float] = option([], "first command, as policy.json lists commands; []: zeros")
   log: str | None = option(None, ".npz file of all control steps; null: a new one in <export>/logs")
   safety: Safety = dataclasses.field(default_factory=Safety)
   sim: Simulation = dataclasses.field(default_factory=Simulation)
+  unitree: Unitree = dataclasses.field(default_factory=Unitree)
   debug: bool = option(False, "show the traceback of an error")
 
 
@@ -83,7 +87,14 @@ def connect(settings: RunSettings, folder: Path, controller: Controller) -> Robo
   free = next(joint["qpos"] for joint in joints if joint["type"] == "free")
   home = {joint["name"]: pose[joint["qpos"]] for joint in joints if joint["type"] in ("hinge", "slide")}
   model = Path(settings.sim.model or folder / "robot.xml")
-  return UdpRobot(settings.sim, model, home, pose[free : free + 7])
+  given = {"home": home, "root": pose[free : free + 7], "start_seconds": settings.start_seconds}
+  if settings.robot is Backend.unitree:
+    if not settings.sim.realtime:
+      raise ConfigError("sim.realtime=false: only robot=mujoco has simulated time")
+    return UnitreeRobot(
+      settings.unitree, home, lambda more: SimulatedProcess(settings.sim, model, {**given, **more}, UNITREE)
+    )
+  return UdpRobot(settings.sim, model, given)
 
 
 def _commands(controller: Controller, first: list[float]) -> keyboard.Commands:

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -158,15 +159,30 @@ def _torque_limit(mj: mujoco.MjModel, joint: int) -> float:
   return min(limits, default=math.inf)
 
 
+class RealTime:
+  """Time until which to simulate, which follows the clock; a slow simulation stops catching up."""
+
+  def __init__(self) -> None:
+    """Start at 0."""
+    self._start = time.perf_counter()
+
+  def until(self, reached: float) -> float:
+    """Return the time until which to simulate [s] from the time that is reached [s]."""
+    until = time.perf_counter() - self._start
+    late = max(0.0, until - reached - BEHIND)
+    self._start += late
+    return until - late
+
+
 def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
   """Exchange packets until standard input is closed, as fast as the clock or as the controller asks."""
   peer: Any = None  # who sent the last packet
-  start = time.perf_counter()
+  clock = RealTime()
   while True:
     ready, _, _ = select.select([link, sys.stdin], [], [], robot.settings["step"] if realtime else None)
     if sys.stdin in ready and not sys.stdin.readline():
       return
-    until = time.perf_counter() - start if realtime else 0.0
+    until = clock.until(robot.data.time) if realtime else 0.0
     if link in ready:
       content, peer = link.recvfrom(LARGEST)
       numbers = np.frombuffer(content[: len(content) // 8 * 8])
@@ -174,9 +190,6 @@ def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
         robot.receive(numbers)
       elif len(numbers) == 2 and numbers[0] == Packet.advance:
         until = numbers[1]
-    if realtime and until - robot.data.time > BEHIND:
-      start += until - robot.data.time - BEHIND
-      until = robot.data.time + BEHIND
     sent = robot.advance(until)
     if until and not realtime:
       sent.append(np.array([Packet.advanced, until]))
@@ -185,7 +198,15 @@ def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
         link.sendto(packet.tobytes(), peer)
 
 
-def main() -> None:
+def speak_udp(robot: Simulated) -> None:
+  """Print the port and the joints, and serve."""
+  with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+    link.bind((HOST, 0))
+    print(json.dumps({"port": link.getsockname()[1], "joints": robot.joints}), flush=True)
+    serve(robot, link, robot.settings["realtime"])
+
+
+def main(speak: Callable[[Simulated], None] = speak_udp) -> None:
   """Simulate the robot that the last argument describes, settings as JSON."""
   settings = json.loads(sys.argv[-1])
   try:
@@ -193,8 +214,5 @@ def main() -> None:
   except ValueError as error:
     print(json.dumps({"error": " ".join(str(error).split())}), flush=True)
     return
-  with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-    link.bind((HOST, 0))
-    print(json.dumps({"port": link.getsockname()[1], "joints": robot.joints}), flush=True)
-    serve(robot, link, settings["realtime"])
+  speak(robot)
   print(json.dumps(robot.summary()), flush=True)
