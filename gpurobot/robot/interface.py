@@ -1,12 +1,15 @@
 """Interface of a robot: messages from its sensors, commands to its servos, and a clock."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+import numpy as np
+
 from gpurobot.deploy.on_robot import Floats, gravity
+
+NONE: Floats = np.zeros(0)
 
 
 class Mode(IntEnum):
@@ -25,10 +28,10 @@ class State:
   received: float  # controller's clock when the message was read [s]
   angles: Floats  # [joints] [rad]
   speeds: Floats  # [joints] [rad/s]
-  torques: Floats  # [joints] [N m]
+  torques: Floats  # [joints] [N m], or [0] of a robot that reports none
   quaternion: Floats  # [4] w, x, y, z; from the axes of the IMU to the world's
   gyro: Floats  # [3] in the axes of the IMU [rad/s]
-  temperatures: Floats | None = None  # [joints] of the motors, where the robot reports them [°C]
+  temperatures: Floats = NONE  # [joints] of the motors [°C], or [0] of a robot that reports none
 
   @property
   def gravity(self) -> Floats:
@@ -67,19 +70,3 @@ class Robot(Protocol):
 
   def close(self) -> str:
     """End the connection; return a line about the run, or ""."""
-
-
-class RealTime:
-  """Clock of a robot that does not wait for its controller."""
-
-  def __init__(self) -> None:
-    """Start at 0."""
-    self._start = time.perf_counter()
-
-  def now(self) -> float:
-    """Return the controller's clock [s]."""
-    return time.perf_counter() - self._start
-
-  def wait(self, until: float) -> None:
-    """Wait for a time of the controller's clock [s]."""
-    time.sleep(max(0.0, until - self.now()))

@@ -132,11 +132,11 @@ class Loop:
   def _record(self, now: float, state: State, tick: Tick, command: Command) -> None:
     servos = self.places["servos"]
     sensors = {f"sensor.{name}": numbers for name, numbers in tick.sensors.items()}
-    parts = ("angles", "speeds", "torques", "quaternion", "gyro")
+    parts = {name: numbers for name in safety.PARTS if len(numbers := getattr(state, name))}
     self.rows.append(
       {"time": now, "sensor_time": state.time, **sensors, "obs": tick.obs, "action": tick.action}
       | {"ctrl": command.targets[servos], "gains": np.stack([command.kp[servos], command.kd[servos]])}
-      | {f"robot.{part}": getattr(state, part) for part in parts}
+      | {f"robot.{name}": numbers for name, numbers in parts.items()}
     )
 
   def write(self, path: Path, reason: str) -> None:

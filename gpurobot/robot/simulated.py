@@ -159,30 +159,16 @@ def _torque_limit(mj: mujoco.MjModel, joint: int) -> float:
   return min(limits, default=math.inf)
 
 
-class RealTime:
-  """Time until which to simulate, which follows the clock; a slow simulation stops catching up."""
-
-  def __init__(self) -> None:
-    """Start at 0."""
-    self._start = time.perf_counter()
-
-  def until(self, reached: float) -> float:
-    """Return the time until which to simulate [s] from the time that is reached [s]."""
-    until = time.perf_counter() - self._start
-    late = max(0.0, until - reached - BEHIND)
-    self._start += late
-    return until - late
-
-
 def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
   """Exchange packets until standard input is closed, as fast as the clock or as the controller asks."""
   peer: Any = None  # who sent the last packet
-  clock = RealTime()
+  start = time.perf_counter()
   while True:
     ready, _, _ = select.select([link, sys.stdin], [], [], robot.settings["step"] if realtime else None)
     if sys.stdin in ready and not sys.stdin.readline():
       return
-    until = clock.until(robot.data.time) if realtime else 0.0
+    start = max(start, time.perf_counter() - robot.data.time - BEHIND)
+    until = time.perf_counter() - start if realtime else 0.0
     if link in ready:
       content, peer = link.recvfrom(LARGEST)
       numbers = np.frombuffer(content[: len(content) // 8 * 8])

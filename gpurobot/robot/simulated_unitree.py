@@ -3,6 +3,7 @@
 import json
 import select
 import sys
+import time
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def speak(robot: simulated.Simulated) -> None:
     return
   link = Link(own["package"], "LowState_", "LowCmd_", own["network"])
   print(json.dumps({"joints": robot.joints}), flush=True)
-  clock, begun = simulated.RealTime(), np.inf
+  start, begun = time.perf_counter(), np.inf
   while True:
     ready, _, _ = select.select([sys.stdin], [], [], robot.settings["step"])
     if ready and not sys.stdin.readline():
@@ -40,7 +41,8 @@ def speak(robot: simulated.Simulated) -> None:
       for row, field in zip(command, ("q", "kp", "kd"), strict=True):
         row[joints] = (record["motor_cmd"][field] * (record["motor_cmd"]["mode"] == 1))[slots]
       robot.receive(np.concatenate([[simulated.Packet.command, mode], command.ravel()]))
-    for packet in robot.advance(clock.until(robot.data.time)):
+    start = max(start, time.perf_counter() - robot.data.time - simulated.BEHIND)
+    for packet in robot.advance(time.perf_counter() - start):
       _report(link, packet, joints, slots)
 
 

@@ -50,7 +50,7 @@ class SimulatedProcess:
   def __init__(
     self, settings: Simulation, model: Path, pose: Mapping[str, Any], program: str = PROGRAM
   ) -> None:
-    """Start the robot of a file: its joints at `home` [rad] of the pose by name, its free joint at `root` [7].
+    """Start the robot of a file: its joints at `home` [rad] by name of the pose, its free joint at `root`.
 
     Raises ConfigError if the file has no such robot.
     """

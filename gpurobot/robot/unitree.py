@@ -1,6 +1,7 @@
 """Unitree's Go2 and G1, and the dry run with a simulated one that speaks the same messages."""
 
 import dataclasses
+import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from enum import StrEnum
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gpurobot.robot.interface import Command, RealTime, State
+from gpurobot.robot.interface import Command, State
 from gpurobot.robot.udp import SimulatedProcess
 from gpurobot.robot.unitree_messages import MOTORS, Link
 from gpurobot.settings.config import ConfigError, option
@@ -40,7 +41,7 @@ class Unitree:
   simulated: bool = option(False, "dry run: MuJoCo speaks the robot's messages on the loopback (sim.*)")
 
 
-class UnitreeRobot(RealTime):
+class UnitreeRobot:
   """Low-level client of a robot, with the interface `Robot`."""
 
   def __init__(
@@ -53,7 +54,6 @@ class UnitreeRobot(RealTime):
 
     `simulate` starts the process of a dry run. Raises ConfigError without cyclonedds or the interface.
     """
-    super().__init__()
     if settings.simulated and settings.interface != LOOPBACK:
       raise ConfigError(f"unitree.interface={settings.interface}: a simulated robot is on {LOOPBACK} alone")
     package = settings.model.package
@@ -63,6 +63,7 @@ class UnitreeRobot(RealTime):
     own = {"package": package, "network": (settings.interface, settings.domain, tag)}
     self._process = simulate({"unitree": own}) if settings.simulated else None
     self._newest: State | None = None
+    self._start = time.perf_counter()
     if settings.model is Model.go2:
       self._link.written["head"], self._link.written["level_flag"] = (0xFE, 0xEF), 0xFF  # low level
 
@@ -77,8 +78,8 @@ class UnitreeRobot(RealTime):
     angles, speeds, torques = (motors[name].astype(np.float64) for name in ("q", "dq", "tau_est"))
     quaternion, gyro = (imu[name].astype(np.float64) for name in ("quaternion", "gyroscope"))
     temperatures = motors["temperature"].reshape(len(motors), -1).max(-1).astype(np.float64)
-    time = 1e-3 * float(record["tick"])
-    self._newest = State(time, self.now(), angles, speeds, torques, quaternion, gyro, temperatures)
+    sent = 1e-3 * float(record["tick"])
+    self._newest = State(sent, self.now(), angles, speeds, torques, quaternion, gyro, temperatures)
     return self._newest
 
   def write(self, command: Command) -> None:
@@ -86,6 +87,14 @@ class UnitreeRobot(RealTime):
     motors = self._link.written["motor_cmd"][: len(self.joints)]
     motors["mode"], motors["q"], motors["kp"], motors["kd"] = ENABLED, command.targets, command.kp, command.kd
     self._link.write()
+
+  def now(self) -> float:
+    """Return the controller's clock [s]."""
+    return time.perf_counter() - self._start
+
+  def wait(self, until: float) -> None:
+    """Wait for a time of the controller's clock [s]."""
+    time.sleep(max(0.0, until - self.now()))
 
   def close(self) -> str:
     """End the connection; return a line about the run, or ""."""

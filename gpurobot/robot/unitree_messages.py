@@ -1,12 +1,13 @@
 """Low-level messages of Unitree's robots on DDS: layout, checksum, and a connection.
 
-Fields, their order and their types are those of the IDL in unitree_sdk2: unitree_go for Go2, unitree_hg for G1.
+Fields, their order and types are those of the IDL in unitree_sdk2: unitree_go for Go2, unitree_hg for G1.
 """
 
 import dataclasses
 import re
 import types
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,30 +17,29 @@ from gpurobot.settings.config import ConfigError
 
 # Structures of each package: names and types of the fields, a type with its count.
 _IMU = "quaternion 4f4 gyroscope 3f4 accelerometer 3f4 rpy 3f4 temperature "
+_MOTOR = "mode u1 q f4 dq f4 ddq f4 tau_est f4 "
+_SERVO = "mode u1 q f4 dq f4 tau f4 kp f4 kd f4 reserve "
 _HEAD = "head 2u1 level_flag u1 frame_reserve u1 sn 2u4 version 2u4 bandwidth u2 "
-_MOTOR_CMD = "mode u1 q f4 dq f4 tau f4 kp f4 kd f4 reserve "
 LAYOUTS = {
   "unitree_go": {
     "IMUState_": _IMU + "u1",
-    "MotorState_": "mode u1 q f4 dq f4 ddq f4 tau_est f4 q_raw f4 dq_raw f4 ddq_raw f4 temperature u1 lost u4 "
-    "reserve 2u4",
+    "MotorState_": _MOTOR + "q_raw f4 dq_raw f4 ddq_raw f4 temperature u1 lost u4 reserve 2u4",
     "BmsState_": "version_high u1 version_low u1 status u1 soc u1 current i4 cycle u2 bq_ntc 2u1 mcu_ntc 2u1 "
     "cell_vol 15u2",
     "LowState_": _HEAD + "imu_state IMUState_ motor_state 20MotorState_ bms_state BmsState_ foot_force 4i2 "
     "foot_force_est 4i2 tick u4 wireless_remote 40u1 bit_flag u1 adc_reel f4 temperature_ntc1 u1 "
     "temperature_ntc2 u1 power_v f4 power_a f4 fan_frequency 4u2 reserve u4 crc u4",
-    "MotorCmd_": _MOTOR_CMD + "3u4",
+    "MotorCmd_": _SERVO + "3u4",
     "BmsCmd_": "off u1 reserve 3u1",
     "LowCmd_": _HEAD + "motor_cmd 20MotorCmd_ bms_cmd BmsCmd_ wireless_remote 40u1 led 12u1 fan 2u1 gpio u1 "
     "reserve u4 crc u4",
   },
   "unitree_hg": {
     "IMUState_": _IMU + "i2",
-    "MotorState_": "mode u1 q f4 dq f4 ddq f4 tau_est f4 temperature 2i2 vol f4 sensor 2u4 motorstate u4 "
-    "reserve 4u4",
-    "LowState_": "version 2u4 mode_pr u1 mode_machine u1 tick u4 imu_state IMUState_ motor_state "
-    "35MotorState_ wireless_remote 40u1 reserve 4u4 crc u4",
-    "MotorCmd_": _MOTOR_CMD + "u4",
+    "MotorState_": _MOTOR + "temperature 2i2 vol f4 sensor 2u4 motorstate u4 reserve 4u4",
+    "LowState_": "version 2u4 mode_pr u1 mode_machine u1 tick u4 imu_state IMUState_ "
+    "motor_state 35MotorState_ wireless_remote 40u1 reserve 4u4 crc u4",
+    "MotorCmd_": _SERVO + "u4",
     "LowCmd_": "mode_pr u1 mode_machine u1 motor_cmd 35MotorCmd_ reserve 4u4 crc u4",
   },
 }
@@ -55,7 +55,8 @@ MOTORS = {
 }
 TOPICS = {"LowState_": "rt/lowstate", "LowCmd_": "rt/lowcmd"}
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-_CONFIG = """<CycloneDDS><Domain Id="any"><General><Interfaces><NetworkInterface name="{}"/></Interfaces></General>
+_CONFIG = """<CycloneDDS><Domain Id="any">
+<General><Interfaces><NetworkInterface name="{}"/></Interfaces></General>
 <Discovery><Tag>{}</Tag></Discovery></Domain></CycloneDDS>"""
 
 
@@ -85,12 +86,15 @@ def structures(package: str) -> dict[str, Structure]:
       hint = made[kind].message if kind in made else getattr(idl.types, element.name)
       record.append((field, element, (int(count),) if count else ()))
       hints[field] = idl.types.array[hint, int(count)] if count else hint
-    body = {"__module__": __name__, "__annotations__": hints}
     words = {"typename": f"{package}.msg.dds_.{name}"}
-    new = types.new_class(name, (idl.IdlStruct,), words, lambda namespace, body=body: namespace.update(body))
+    new = types.new_class(name, (idl.IdlStruct,), words, _body(hints))
     message = annotations.final(annotations.autoid("sequential")(dataclasses.dataclass(new)))
     made[name] = Structure(np.dtype(record, align=True), message, parts)
   return made
+
+
+def _body(hints: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+  return lambda namespace: namespace.update({"__module__": __name__, "__annotations__": hints})
 
 
 def checksum(record: np.ndarray[Any, Any]) -> int:
