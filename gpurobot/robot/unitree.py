@@ -98,6 +98,7 @@ class UnitreeRobot:
 
   def close(self) -> str:
     """End the connection; return a line about the run, or ""."""
-    refused, self._link.refused = self._link.refused, 0
+    self._link.close()
+    refused = self._link.refused
     lines = [f"{refused} messages of the robot had a wrong checksum, and were ignored"] if refused else []
     return "\n".join(filter(None, [*lines, self._process.close() if self._process else ""]))

@@ -120,9 +120,7 @@ class Link:
       self._domain = domain.Domain(number, _CONFIG.format(interface, tag))
       participant = domain.DomainParticipant(number)
     except core.DDSException as error:
-      raise ConfigError(
-        f"unitree.interface={interface}: cyclonedds cannot use this interface: {error}"
-      ) from error
+      raise ConfigError(f"unitree.interface={interface}: cyclonedds cannot open it") from error
     topics = {name: topic.Topic(participant, TOPICS[name], known[name].message) for name in TOPICS}
     self._writer = pub.DataWriter(participant, topics[writes])
     self._reader = sub.DataReader(participant, topics[reads])
@@ -150,6 +148,10 @@ class Link:
       self.refused += 1
       return None
     return record
+
+  def close(self) -> None:
+    """End the connection: cyclonedds closes what nothing refers to any more."""
+    del self._reader, self._writer, self._domain
 
 
 def _message(structure: Structure, record: Any) -> Any:
