@@ -5,7 +5,8 @@ import struct
 
 import pytest
 
-from gpurobot.robot.gamepad import Gamepad
+from gpurobot.robot import run
+from gpurobot.robot.gamepad import HELP, Gamepad
 from gpurobot.robot.keyboard import Commands
 from gpurobot.robot.safety import StopError
 from gpurobot.settings.config import ConfigError
@@ -50,6 +51,17 @@ def test_sticks_command_and_a_button_stops(pad):
   os.close(writer)
   with pytest.raises(StopError, match="the gamepad is gone"):
     gamepad.poll()
+
+
+def test_a_run_stops_at_a_button(standing, tmp_path, capsys):
+  os.mkfifo(tmp_path / "js0")
+  writer = os.open(tmp_path / "js0", os.O_RDWR)
+  os.write(writer, event(1, 1, 1))
+  words = ["sim.realtime=false", f"gamepad={tmp_path / 'js0'}", f"log={tmp_path / 'log.npz'}"]
+  run.main([str(standing), *words])
+  printed = capsys.readouterr().out.splitlines()
+  assert printed[:2] == [HELP, "the run ended: a button was pressed"]
+  os.close(writer)
 
 
 def test_a_missing_device_is_told_of(tmp_path):
