@@ -20,15 +20,13 @@ ENABLED = 1  # mode of a motor that follows commands
 
 
 class Model(StrEnum):
-  """Robot, and the package of its messages."""
+  """Robot."""
 
   go2 = "go2"
   g1 = "g1"
 
-  @property
-  def package(self) -> str:
-    """Package of the robot's messages."""
-    return "unitree_go" if self is Model.go2 else "unitree_hg"
+
+PACKAGES = {Model.go2: "unitree_go", Model.g1: "unitree_hg"}  # of the messages
 
 
 @dataclasses.dataclass
@@ -56,7 +54,7 @@ class UnitreeRobot:
     """
     if settings.simulated and settings.interface != LOOPBACK:
       raise ConfigError(f"unitree.interface={settings.interface}: a simulated robot is on {LOOPBACK} alone")
-    package = settings.model.package
+    package = PACKAGES[settings.model]
     tag = uuid.uuid4().hex if settings.simulated else ""  # a simulated robot meets no other program
     self.joints = [f"{name}_joint" if f"{name}_joint" in wanted else name for name in MOTORS[package]]
     self._link = Link(package, "LowCmd_", "LowState_", (settings.interface, settings.domain, tag))
@@ -70,7 +68,8 @@ class UnitreeRobot:
   def read(self) -> State | None:
     """Return the newest message so far, without waiting; None before the first."""
     record = self._link.newest()
-    if record is None or (self._newest and 1e-3 * record["tick"] == self._newest.time):
+    sent = 0.0 if record is None else 1e-3 * float(record["tick"]) or self.now()  # unitree_mujoco counts none
+    if record is None or (self._newest and sent == self._newest.time):
       return self._newest
     if "mode_machine" in self._link.written.dtype.fields:
       self._link.written["mode_machine"] = record["mode_machine"]  # a G1 ignores commands with another one
@@ -78,7 +77,6 @@ class UnitreeRobot:
     angles, speeds, torques = (motors[name].astype(np.float64) for name in ("q", "dq", "tau_est"))
     quaternion, gyro = (imu[name].astype(np.float64) for name in ("quaternion", "gyroscope"))
     temperatures = motors["temperature"].reshape(len(motors), -1).max(-1).astype(np.float64)
-    sent = 1e-3 * float(record["tick"])
     self._newest = State(sent, self.now(), angles, speeds, torques, quaternion, gyro, temperatures)
     return self._newest
 

@@ -139,7 +139,7 @@ class Link:
 
     The state of a robot may have the checksum 0, as simulators leave it out.
     """
-    found = [one for one in self._reader.take(1) if dataclasses.is_dataclass(one)]
+    found = [one for one in self._reader.take(1) if isinstance(one, self._known.message)]
     if not found:
       return None
     record = np.zeros((), self._known.record)  # with zeros between its fields, as the checksum covers them

@@ -14,7 +14,9 @@ from gpurobot.robot.unitree_messages import MOTORS, Link, _message, checksum, st
 from gpurobot.settings.config import ConfigError
 from tests.mistakes.told import told
 
-pytest.importorskip("cyclonedds", reason="comes with the extra 'unitree'")
+InvalidSample = pytest.importorskip(
+  "cyclonedds.internal", reason="comes with the extra 'unitree'"
+).InvalidSample
 
 SIZES = {
   "unitree_go": {"LowState_": 1180, "LowCmd_": 812},
@@ -56,8 +58,9 @@ def test_a_wrong_checksum_is_refused(writes, reads, monkeypatch):
     assert (found is not None) == taken
     assert not taken or found.tobytes() == record.tobytes()
   assert link.refused == (1 if reads == "LowState_" else 2)
-  monkeypatch.setattr(link._reader, "take", lambda _: [])
-  assert link.newest() is None
+  for nothing in ([], [InvalidSample(b"", None)]):  # the other one comes when the partner ends
+    monkeypatch.setattr(link._reader, "take", lambda _, nothing=nothing: nothing)
+    assert link.newest() is None
   link.close()
 
 
@@ -82,7 +85,7 @@ class Messages:
 @pytest.mark.parametrize("model", unitree.Model)
 def test_motors_are_mapped_by_name(model, monkeypatch):
   monkeypatch.setattr(unitree, "Link", Messages)
-  names = MOTORS[model.package]
+  names = MOTORS[unitree.PACKAGES[model]]
   wanted = [f"{names[2]}_joint", names[1]]
   robot = unitree.UnitreeRobot(unitree.Unitree(model=model), wanted, None)
   n, link = len(names), robot._link
@@ -99,6 +102,8 @@ def test_motors_are_mapped_by_name(model, monkeypatch):
   assert state.temperatures.tolist() == [20, 20, 20, 70, *[20] * (n - 4)]
   assert state.quaternion.tolist() == [0.5, 0.5, -0.5, 0.5]
   assert robot.read() is state  # as old as it was: the robot's clock stands still
+  link.state["tick"] = 0  # of a simulator without a clock
+  assert 0 < robot.read().time < robot.read().time
   robot.write(Command(Mode.act, np.arange(n) + 1.0, np.full(n, 20.0), np.full(n, 0.5)))
   sent = link.sent[0]["motor_cmd"]
   assert sent["mode"].tolist() == [1] * n + [0] * (len(sent) - n)
