@@ -141,9 +141,8 @@ class Loop:
 
   def write(self, path: Path, reason: str) -> None:
     """Write the log as .npz: a row for each step of the policy, and why the run ended."""
-    columns: dict[str, Any] = {
-      name: np.array([row[name] for row in self.rows]) for name in (self.rows or [{}])[0]
-    }
+    names = [name for name in (self.rows or [{}])[0] if all(name in row for row in self.rows)]
+    columns: dict[str, Any] = {name: np.array([row[name] for row in self.rows]) for name in names}
     columns |= {"manifest": self.controller.text, "robot.joints": list(self.robot.joints), "reason": reason}
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **columns)

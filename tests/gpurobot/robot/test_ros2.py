@@ -103,16 +103,16 @@ def test_an_old_velocity_command_no_longer_counts(standing, topics):
   assert 1.6 < max(moving) < 1.75
 
 
-def _without(**parts):
+def _with(**parts):
   return lambda message: Some(**{**vars(message), **parts})
 
 
 @pytest.mark.parametrize(
   ("topic", "change", "text"),
   [
-    ("/joint_states", _without(velocity=[]), "no speeds"),
-    ("/joint_states", _without(name=[f"{index}" for index in range(13)]), "no joint FR_thigh"),
-    ("/imu_sensor_broadcaster/imu", _without(orientation_covariance=[-1.0]), "no attitude"),
+    ("/joint_states", _with(velocity=[]), "no speeds"),
+    ("/joint_states", _with(name=[f"{index}" for index in range(13)]), "no joint FR_thigh"),
+    ("/imu_sensor_broadcaster/imu", _with(orientation_covariance=[-1.0]), "no attitude"),
   ],
 )
 def test_incomplete_messages_do_not_count(topic, change, text, standing, topics):
@@ -121,6 +121,19 @@ def test_incomplete_messages_do_not_count(topic, change, text, standing, topics)
   with pytest.raises(ConfigError, match="sends no message in 1 s"):
     loop.run(TIMES, lambda: "")
   assert loop.robot.close() == f"messages of {topic} were ignored: there was {text} in them"
+
+
+def test_torques_that_come_and_go_are_left_out_of_the_log(standing, topics, tmp_path):
+  some = _with(effort=np.ones(13))
+  topics.fault = lambda time, name, message: (
+    some(message) if name == "/joint_states" and time < 1.5 else message
+  )
+  loop = loop_of(standing, topics)
+  loop.write(tmp_path / "log.npz", loop.run(TIMES, lambda: ""))
+  assert (loop.rows[0]["robot.torques"] == 1).all()
+  log = np.load(tmp_path / "log.npz")
+  assert len(log["robot.angles"]) == 50
+  assert "robot.torques" not in log
 
 
 def test_without_ros_a_line_says_so(monkeypatch):
