@@ -14,6 +14,7 @@ EXTRAS = {
   "ray": ("ray",),
   "wandb": ("wandb",),
   "mlflow": ("mlflow",),
+  "unitree": ("cyclonedds",),
 }
 
 

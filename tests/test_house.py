@@ -24,6 +24,7 @@ SHIPPED = [path for path in SOURCES if path.split("/")[0] in {*PACKAGES, "train.
 
 GROUND = {"gpurobot.device", "gpurobot.settings"}
 PROGRAM = {*PACKAGES, "gymnasium", "numpy", "rich", "tensordict", "torch"}
+ROS = {"geometry_msgs", "rclpy", "sensor_msgs", "std_msgs"}
 TASK = {"tasks.base", "tasks.shared", "torch"}
 # What a file may import beside the standard library; the first pattern that matches its path counts.
 IMPORTS = {
@@ -60,7 +61,7 @@ IMPORTS = {
   },
   r"gpurobot/adapters/.*": {*PROGRAM, "rl_games", "rsl_rl", "stable_baselines3", "torchrl"},
   r"gpurobot/viewer/.*": {*PROGRAM, "PIL", "glfw", "imageio", "mjviser", "mujoco", "viser", "websockets"},
-  r"gpurobot/robot/.*": {*PROGRAM, "mujoco"},
+  r"gpurobot/robot/.*": {*PROGRAM, *ROS, "cyclonedds", "mujoco"},
   r"gpurobot/search/ray_launch\.py": {"gpurobot", "ray"},
   r"gpurobot/.*": {*PROGRAM, "matplotlib"},
   r"tasks/__init__\.py": {"tasks.core", "tasks.dm"},

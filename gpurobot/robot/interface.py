@@ -1,9 +1,11 @@
 """Interface of a robot: messages from its sensors, commands to its servos, and a clock."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
+
+import numpy as np
 
 from gpurobot.deploy.on_robot import Floats, gravity
 
@@ -24,9 +26,10 @@ class State:
   received: float  # controller's clock when the message was read [s]
   angles: Floats  # [joints] [rad]
   speeds: Floats  # [joints] [rad/s]
-  torques: Floats  # [joints] [N m]
+  torques: Floats  # [joints] [N m], or [0] of a robot that reports none
   quaternion: Floats  # [4] w, x, y, z; from the axes of the IMU to the world's
   gyro: Floats  # [3] in the axes of the IMU [rad/s]
+  temperatures: Floats = field(default_factory=lambda: np.zeros(0))  # [joints] of the motors [°C], or [0]
 
   @property
   def gravity(self) -> Floats:

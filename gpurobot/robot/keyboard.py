@@ -25,6 +25,17 @@ class Commands:
     self._low, self._high = np.array([known["range"] for known in ranges], np.float64).reshape(-1, 2).T
     self.values: Floats = np.clip(first or np.zeros(len(ranges)), self._low, self._high)
 
+  def share(self, shares: Sequence[float]) -> None:
+    """Command shares of the ranges, from -1 to 1."""
+    known = zip(shares, self._low, self._high, strict=False)
+    self.set([abs(share) * (low if share < 0 else high) for share, low, high in known])
+
+  def set(self, values: Sequence[float]) -> None:
+    """Command the first values, as far as their ranges go; missing ones are 0."""
+    given = np.zeros(len(self._low))
+    given[: len(values)] = values[: len(given)]
+    self.values = np.clip(given, self._low, self._high)
+
   def press(self, keys: str) -> None:
     """Apply keys; raise StopError if one of them asks for a stop."""
     for key in keys:

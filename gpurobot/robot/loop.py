@@ -132,18 +132,17 @@ class Loop:
   def _record(self, now: float, state: State, tick: Tick, command: Command) -> None:
     servos = self.places["servos"]
     sensors = {f"sensor.{name}": numbers for name, numbers in tick.sensors.items()}
-    parts = ("angles", "speeds", "torques", "quaternion", "gyro")
+    parts = {name: numbers for name in safety.PARTS if len(numbers := getattr(state, name))}
     self.rows.append(
       {"time": now, "sensor_time": state.time, **sensors, "obs": tick.obs, "action": tick.action}
       | {"ctrl": command.targets[servos], "gains": np.stack([command.kp[servos], command.kd[servos]])}
-      | {f"robot.{part}": getattr(state, part) for part in parts}
+      | {f"robot.{name}": numbers for name, numbers in parts.items()}
     )
 
   def write(self, path: Path, reason: str) -> None:
     """Write the log as .npz: a row for each step of the policy, and why the run ended."""
-    columns: dict[str, Any] = {
-      name: np.array([row[name] for row in self.rows]) for name in (self.rows or [{}])[0]
-    }
+    names = [name for name in (self.rows or [{}])[0] if all(name in row for row in self.rows)]
+    columns: dict[str, Any] = {name: np.array([row[name] for row in self.rows]) for name in names}
     columns |= {"manifest": self.controller.text, "robot.joints": list(self.robot.joints), "reason": reason}
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **columns)

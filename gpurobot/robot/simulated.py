@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any
 
@@ -166,6 +167,7 @@ def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
     ready, _, _ = select.select([link, sys.stdin], [], [], robot.settings["step"] if realtime else None)
     if sys.stdin in ready and not sys.stdin.readline():
       return
+    start = max(start, time.perf_counter() - robot.data.time - BEHIND)
     until = time.perf_counter() - start if realtime else 0.0
     if link in ready:
       content, peer = link.recvfrom(LARGEST)
@@ -174,9 +176,6 @@ def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
         robot.receive(numbers)
       elif len(numbers) == 2 and numbers[0] == Packet.advance:
         until = numbers[1]
-    if realtime and until - robot.data.time > BEHIND:
-      start += until - robot.data.time - BEHIND
-      until = robot.data.time + BEHIND
     sent = robot.advance(until)
     if until and not realtime:
       sent.append(np.array([Packet.advanced, until]))
@@ -185,7 +184,15 @@ def serve(robot: Simulated, link: socket.socket, realtime: bool) -> None:
         link.sendto(packet.tobytes(), peer)
 
 
-def main() -> None:
+def speak_udp(robot: Simulated) -> None:
+  """Print the port and the joints, and serve."""
+  with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+    link.bind((HOST, 0))
+    print(json.dumps({"port": link.getsockname()[1], "joints": robot.joints}), flush=True)
+    serve(robot, link, robot.settings["realtime"])
+
+
+def main(speak: Callable[[Simulated], None] = speak_udp) -> None:
   """Simulate the robot that the last argument describes, settings as JSON."""
   settings = json.loads(sys.argv[-1])
   try:
@@ -193,8 +200,5 @@ def main() -> None:
   except ValueError as error:
     print(json.dumps({"error": " ".join(str(error).split())}), flush=True)
     return
-  with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
-    link.bind((HOST, 0))
-    print(json.dumps({"port": link.getsockname()[1], "joints": robot.joints}), flush=True)
-    serve(robot, link, settings["realtime"])
+  speak(robot)
   print(json.dumps(robot.summary()), flush=True)

@@ -44,30 +44,55 @@ class Simulation:
   seed: int = option(0, "seed of noise and loss", low=0)
 
 
-class UdpRobot:
-  """Client of a simulated robot, with the interface `Robot`."""
+class SimulatedProcess:
+  """Process of a simulated robot."""
 
-  def __init__(self, settings: Simulation, model: Path, home: Mapping[str, float], root: list[float]) -> None:
-    """Start the robot of a file in the pose `home` [rad] by joint, its free joint at `root` [7].
+  def __init__(
+    self, settings: Simulation, model: Path, pose: Mapping[str, Any], program: str = PROGRAM
+  ) -> None:
+    """Start the robot of a file: its joints at `home` [rad] by name of the pose, its free joint at `root`.
 
     Raises ConfigError if the file has no such robot.
     """
     self._scratch = tempfile.TemporaryDirectory()
     given = dataclasses.asdict(settings)
-    given |= {"model": str(_readable(model, Path(self._scratch.name))), "home": dict(home), "root": root}
-    words, variables = process.python("-c", PROGRAM, json.dumps(given))
+    given |= {"model": str(_readable(model, Path(self._scratch.name))), **pose}
+    words, variables = process.python("-c", program, json.dumps(given))
     pipe = subprocess.PIPE
-    self._process = subprocess.Popen(
+    self.popen = subprocess.Popen(
       words, env=variables, stdin=pipe, stdout=pipe, text=True, start_new_session=True
     )  # Ctrl-C in the terminal is for the controller alone
-    assert self._process.stdout is not None
-    answer: dict[str, Any] = json.loads(self._process.stdout.readline() or "{}")
-    if "port" not in answer:
+    assert self.popen.stdout is not None
+    self.answer: dict[str, Any] = json.loads(self.popen.stdout.readline() or "{}")
+    if "joints" not in self.answer:
       self.close()
-      raise ConfigError(f"sim.model={model}: {answer.get('error', 'its process has ended')}")
-    self.joints: list[str] = answer["joints"]
+      raise ConfigError(f"sim.model={model}: {self.answer.get('error', 'its process has ended')}")
+
+  def close(self) -> str:
+    """End the process; return a line about the robot's way, or ""."""
+    try:
+      text, _ = self.popen.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+      self.popen.kill()
+      text, _ = self.popen.communicate()
+    self._scratch.cleanup()
+    if not text:
+      return ""
+    answer = json.loads(text)
+    ahead, left = answer["way"]
+    fallen = "" if answer["upright"] > 0.5 else ", and lies"
+    return f"the simulated robot is {ahead:.2f} m ahead and {left:.2f} m to the left of its start{fallen}"
+
+
+class UdpRobot:
+  """Client of a simulated robot, with the interface `Robot`."""
+
+  def __init__(self, settings: Simulation, model: Path, pose: Mapping[str, Any]) -> None:
+    """Start the robot of a file in a pose, as `SimulatedProcess` does."""
+    self._process = SimulatedProcess(settings, model, pose)
+    self.joints: list[str] = self._process.answer["joints"]
     self._link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    self._link.connect((HOST, answer["port"]))
+    self._link.connect((HOST, self._process.answer["port"]))
     self._start, self._time = time.perf_counter(), None if settings.realtime else 0.0
     self._newest: State | None = None
     self.write(Command(Mode.damp, *np.zeros((3, len(self.joints)))))  # tells the robot where to answer
@@ -100,26 +125,14 @@ class UdpRobot:
         if numbers[0] == Packet.advanced and numbers[1] == self._time:
           return
         self._take(numbers)
-      if self._process.poll() is not None:
+      if self._process.popen.poll() is not None:
         break
     raise ConnectionError("the simulated robot does not answer")
 
   def close(self) -> str:
     """End the robot's process; return a line about its way, or ""."""
-    try:
-      text, _ = self._process.communicate(timeout=PATIENCE)
-    except subprocess.TimeoutExpired:
-      self._process.kill()
-      text, _ = self._process.communicate()
-    self._scratch.cleanup()
-    if hasattr(self, "_link"):
-      self._link.close()
-    if not text:
-      return ""
-    answer = json.loads(text)
-    ahead, left = answer["way"]
-    fallen = "" if answer["upright"] > 0.5 else ", and lies"
-    return f"the simulated robot is {ahead:.2f} m ahead and {left:.2f} m to the left of its start{fallen}"
+    self._link.close()
+    return self._process.close()
 
   def _send(self, *parts: Any) -> None:
     numbers = [np.atleast_1d(np.asarray(part, np.float64)) for part in parts]

@@ -55,6 +55,8 @@ FAULTS = {
   "its newest message is 0.110 s old, more than safety.age=0.1": when(received=1.49),
   "the trunk is tilted by 1.20 rad, more than safety.tilt=1": when(quaternion=TILTED),
   "a joint moves at 50.0 rad/s, more than safety.speed=40": when(speeds=np.full(13, -50.0)),
+  "the trunk is tilted by nan rad, more than safety.tilt=1": when(quaternion=np.zeros(4)),
+  "a motor has 81 °C, more than safety.temperature=80": when(temperatures=np.append(np.zeros(12), 81.0)),
   "the robot reports a number that is not finite: gyro": when(gyro=np.array([0, np.nan, 0])),
   "the robot reports a number that is not finite: angles": when(angles=np.full(13, np.inf)),
 }

@@ -65,9 +65,11 @@ def test_it_runs_in_real_time(standing, tmp_path, capsys):
 def test_the_robots_own_file_may_be_a_urdf(tmp_path):
   (tmp_path / "robot.urdf").write_text("""<robot name="r"><link name="a"><inertial><mass value="1"/>
     <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>""")
-  robot = udp.UdpRobot(udp.Simulation(realtime=False), tmp_path / "robot.urdf", {}, [0, 0, 1, 1, 0, 0, 0])
+  robot = udp.UdpRobot(
+    udp.Simulation(realtime=False), tmp_path / "robot.urdf", {"home": {}, "root": [0, 0, 1, 1, 0, 0, 0]}
+  )
   robot.wait(0.1)
-  assert os.getpgid(robot._process.pid) != os.getpgid(0)  # Ctrl-C does not reach it
+  assert os.getpgid(robot._process.popen.pid) != os.getpgid(0)  # Ctrl-C does not reach it
   assert robot.joints == []
   assert robot.read().time == pytest.approx(0.098)
   assert robot.close().startswith("the simulated robot is 0.00 m ahead")
@@ -76,9 +78,9 @@ def test_the_robots_own_file_may_be_a_urdf(tmp_path):
 def test_a_robot_whose_process_ends_is_told_of(standing, monkeypatch):
   monkeypatch.setattr(udp, "PATIENCE", 0.05)
   settings = udp.Simulation(realtime=False)
-  robot = udp.UdpRobot(settings, standing / "robot.xml", {}, [0, 0, 1, 1, 0, 0, 0])
-  robot._process.kill()
-  robot._process.wait()
+  robot = udp.UdpRobot(settings, standing / "robot.xml", {"home": {}, "root": [0, 0, 1, 1, 0, 0, 0]})
+  robot._process.popen.kill()
+  robot._process.popen.wait()
   with pytest.raises(ConnectionError, match="does not answer"):
     robot.wait(1.0)
   assert robot.close() == ""
@@ -89,13 +91,13 @@ def test_a_robot_that_falls_silent_ends_the_run(kind, standing, tmp_path, monkey
   """Its process is stopped, which does not even end by itself, or dies while the policy acts in real time."""
   robots = []
 
-  def connect(settings, folder, controller):
-    robots.append(original(settings, folder, controller))
+  def connect(*given):
+    robots.append(original(*given))
     return robots[0]
 
   def act(controller, *given):
     if controller._ticks == 10:
-      os.kill(robots[0]._process.pid, kind)
+      os.kill(robots[0]._process.popen.pid, kind)
     return step(controller, *given)
 
   original, step = run.connect, run.Controller.step
