@@ -54,8 +54,8 @@ class EvaluationSettings(PolicySettings):
   )
   report: bool = option(
     False,
-    "print side by side: training, engine=own, perturbed, engine=mujoco, there the exported ONNX and C++, and "
-    "ONNX in engine=file",
+    "print side by side: training, engine=own, perturbed, engine=mujoco, there the exported ONNX and C++, "
+    "and ONNX in engine=file",
   )
   perturbed: bool = option(
     False, "act with the noise, delays, pushes and random robots of training; otherwise without"

@@ -41,7 +41,7 @@ class OwnFileSimulation(MujocoSimulation):
     self._all = np.tile(self._apart, (num_envs, 1))  # whole states of the file's world
 
   def step(self, substeps: int = 1, ctrl: torch.Tensor | None = None) -> None:
-    """Advance by `substeps` time steps of the training; `ctrl` [num_envs, substeps, nu] are targets of each."""
+    """Advance by `substeps` time steps of the training; `ctrl` [num_envs, substeps, nu]: targets of each."""
     count = max(1, round(substeps * self.model.timestep / self._mj.opt.timestep))
     self._mj.opt.timestep = substeps * self.model.timestep / count
     for env in range(self.num_envs):

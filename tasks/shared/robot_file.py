@@ -81,7 +81,7 @@ def arm(config: Any) -> tuple[Arm, Any]:
 
 
 def own_file(config: Any) -> Any:
-  """Return the file of the robot with legs that settings name as it stands, an MjModel with training's sensors.
+  """Return the file of the robot with legs that settings name, as it stands, with training's sensors.
 
   Raises SettingError if MuJoCo refuses it.
   """

@@ -199,9 +199,11 @@ def test_other_engines_perturb_nothing():
     evaluate.show(evaluate.EvaluationSettings(demo="cartpole", perturbed=True, engine=evaluate.Engine.mujoco))
 
 
-def test_a_robot_s_own_file_needs_one_that_was_given(tmp_path):
-  with pytest.raises(ConfigError, match="^engine=file needs a robot's file: train with task=walk env.robot="):
-    figures(tmp_path, "demo=cartpole", "engine=file")
+def test_a_robot_s_own_file_needs_one_that_was_given(capsys):
+  with pytest.raises(SystemExit):
+    evaluate.main(["demo=cartpole", "engine=file"])
+  said = "error: engine=file needs a robot's file: train with task=walk env.robot=<file>\n"
+  assert capsys.readouterr().err == said
 
 
 def test_a_report_says_why_it_has_no_column_of_the_robot_s_own_file(capsys, monkeypatch):
