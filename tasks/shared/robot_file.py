@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from physics.robot import Arm, Asked, LeggedRobot, Robot, announce, read_arm, read_legged, read_own_file
+from physics.robot import Arm, Asked, LeggedRobot, Robot, announce, read_arm, read_legged
+from physics.robot.own_file import read_own_file
 from tasks.base import ASSETS, option
 from tasks.core.errors import SettingError
 
