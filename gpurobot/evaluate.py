@@ -23,13 +23,14 @@ from gpurobot.deploy.compiled import COMPILER, Compiled
 from gpurobot.deploy.exported import NAMES, Exported
 from gpurobot.deploy.figures import Act, Figure, run, table
 from gpurobot.deploy.header import HEADER
-from gpurobot.deploy.trained import Engine, PolicySettings, load, start
+from gpurobot.deploy.trained import Engine, PolicySettings, has_file, load, read, start
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.random import Random
 from gpurobot.run import checkpoint
 from gpurobot.run.csv_log import NAME, numbers
-from gpurobot.settings.config import MOST_ENVS, ConfigError, option
+from gpurobot.settings.config import MOST_ENVS, ConfigError, option, to_dict
 
+ONNX = "ONNX"
 TAIL = 0.1  # share of the log's rows, the last ones, that stand for the training in a report
 
 
@@ -42,8 +43,8 @@ class EvaluationSettings(PolicySettings):
   )
   engine: Engine = option(
     Engine.own,
-    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: a gym/* task's original "
-    "environment",
+    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; file: MuJoCo C on the robot's own file, "
+    "env.robot, as it stands; gymnasium: a gym/* task's original environment",
   )
   gap: bool = option(
     False, "evaluate in engine=own too (with mujoco: from the same initial states) and print the differences"
@@ -53,7 +54,8 @@ class EvaluationSettings(PolicySettings):
   )
   report: bool = option(
     False,
-    "print side by side: training, engine=own, perturbed, engine=mujoco, and there the exported ONNX and C++",
+    "print side by side: training, engine=own, perturbed, engine=mujoco, there the exported ONNX and C++, "
+    "and ONNX in engine=file",
   )
   perturbed: bool = option(
     False, "act with the noise, delays, pushes and random robots of training; otherwise without"
@@ -99,7 +101,18 @@ def report_columns(settings: EvaluationSettings) -> dict[str, dict[str, Figure]]
   with tempfile.TemporaryDirectory() as scratch:
     for name, policy in _exported(settings, Path(scratch)):
       found[f"{name} in MuJoCo C"] = evaluate(plain, Engine.mujoco, policy)
+      if name == ONNX and has_file(read(settings.checkpoint, to_dict(settings))[0]):
+        found |= _on_own_file(plain, policy)
   return found
+
+
+def _on_own_file(settings: EvaluationSettings, policy: Act) -> dict[str, dict[str, Figure]]:
+  """Return the column of a policy on the robot's own file; without it, say why."""
+  try:
+    return {f"{ONNX} on the robot's file": evaluate(settings, Engine.file, policy)}
+  except ConfigError as error:
+    print(f"no column of the robot's own file: {error}", file=sys.stderr)
+    return {}
 
 
 def _training(source: str) -> dict[str, Figure]:
@@ -118,7 +131,7 @@ def _exported(settings: EvaluationSettings, folder: Path) -> Iterator[tuple[str,
   with contextlib.redirect_stdout(io.StringIO()):
     export.export(export.Export(**own, folder=str(folder)))
   num_envs = settings.num_envs or settings.episodes
-  yield "ONNX", Exported(folder / NAMES[0], num_envs)
+  yield ONNX, Exported(folder / NAMES[0], num_envs)
   if (folder / HEADER).exists() and shutil.which(COMPILER):
     yield "C++", Compiled(folder, num_envs)
 

@@ -35,7 +35,8 @@ class Play(PolicySettings):
   )
   engine: Engine = option(
     Engine.own,
-    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: not available here",
+    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; file: there on the robot's own file; "
+    "gymnasium: not available here",
   )
 
 

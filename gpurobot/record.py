@@ -27,7 +27,8 @@ class Recording(PolicySettings):
   sight: bool = option(True, "show the images that the policy sees beside the scene")
   engine: Engine = option(
     Engine.own,
-    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; gymnasium: not available here",
+    "own: gpurobot's; mujoco: MuJoCo C in float64 on the same model; file: there on the robot's own file; "
+    "gymnasium: not available here",
   )
 
 

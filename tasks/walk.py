@@ -71,6 +71,11 @@ class Task(gait.Task):
     """Return the robot on a floor, an MjSpec."""
     return robot_file.legged(config)[1]
 
+  @classmethod
+  def own_file(cls, config: Any) -> Any:
+    """Return the robot's own file as it stands, an MjModel."""
+    return robot_file.own_file(config)
+
   def setup(self) -> None:
     """Take the parts that were found, and the settings of a similar robot."""
     self.found = robot = robot_file.legged(self.config)[0]

@@ -36,7 +36,7 @@ from gpurobot.settings.config import (
   to_dict,
 )
 from gpurobot.shell import cli
-from physics.engines import MujocoSimulation
+from physics.engines import MujocoSimulation, OwnFileSimulation
 from tasks.base import Task
 
 
@@ -45,6 +45,7 @@ class Engine(StrEnum):
 
   own = "own"
   mujoco = "mujoco"
+  file = "file"
   gymnasium = "gymnasium"
 
 
@@ -219,6 +220,21 @@ def _changed(config: TrainConfig) -> list[str]:
   return [f"env.{key}={value}" for key, value in now.items() if value != default[key]]
 
 
+def has_file(config: TrainConfig) -> bool:
+  """Return whether a task can walk in the file of a robot, and has one."""
+  return hasattr(tasks.load(config.task).Task, "own_file") and bool(config.env.robot)
+
+
+def _simulation(kind: typing.Any, settings: typing.Any, num_envs: int, engine: Engine) -> MujocoSimulation:
+  model = kind.make_model(settings)
+  if engine is Engine.mujoco:
+    return MujocoSimulation(model, num_envs, kind.outputs)
+  try:
+    return OwnFileSimulation(model, num_envs, kind.outputs, kind.own_file(settings))
+  except ValueError as error:
+    raise ConfigError(f"engine=file: {error}") from error
+
+
 def _make_env(
   config: TrainConfig, num_envs: int, seed: int, device: torch.device, engine: Engine, perturbed: bool
 ) -> VecEnv | GymnasiumEnv:
@@ -228,10 +244,12 @@ def _make_env(
       words = " ".join(changed)
       raise ConfigError(f"engine=gymnasium supports only the task's default settings, not {words}")
     return GymnasiumEnv(config.task, num_envs, seed)
+  if engine is Engine.file and not has_file(config):
+    raise ConfigError("engine=file needs a robot's file: train with task=walk env.robot=<file>")
   kind, simulation = tasks.load(config.task).Task, None
-  if engine is Engine.mujoco:
+  if engine is not Engine.own:
     device = torch.device("cpu")  # MuJoCo C runs on the CPU, and the policy with it
-    simulation = MujocoSimulation(kind.make_model(config.env), num_envs, kind.outputs)
+    simulation = _simulation(kind, config.env, num_envs, engine)
   random = Random(seed, num_envs, 0, device)
   env: VecEnv = kind(config.env, num_envs, device, random=random, training=perturbed, simulation=simulation)
   if isinstance(env, Task):

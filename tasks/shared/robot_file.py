@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from physics.robot import Arm, Asked, LeggedRobot, Robot, announce, read_arm, read_legged
+from physics.robot.own_file import read_own_file
 from tasks.base import ASSETS, option
 from tasks.core.errors import SettingError
 
-__all__ = ["Arm", "LeggedRobot", "announce", "arm", "asked", "legged"]
+__all__ = ["Arm", "LeggedRobot", "announce", "arm", "asked", "legged", "own_file"]
 R = TypeVar("R", bound=Robot)
 
 
@@ -78,6 +79,18 @@ def arm(config: Any) -> tuple[Arm, Any]:
   Raises SettingError for a file that does not exist or has no arm.
   """
   return _read(read_arm, asked(config, str(ASSETS / "arm" / "robot.xml")))
+
+
+def own_file(config: Any) -> Any:
+  """Return the file of the robot with legs that settings name, as it stands, with training's sensors.
+
+  Raises SettingError if MuJoCo refuses it.
+  """
+  robot, spec = legged(config)
+  try:
+    return read_own_file(robot, spec)
+  except (OSError, ValueError) as error:
+    raise SettingError(" ".join(str(error).split())) from error
 
 
 def targets(arm: Arm, low: list[float], high: list[float]) -> tuple[Any, Any]:

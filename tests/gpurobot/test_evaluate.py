@@ -197,6 +197,23 @@ def test_other_engines_perturb_nothing():
     evaluate.show(evaluate.EvaluationSettings(demo="cartpole", perturbed=True, engine=evaluate.Engine.mujoco))
 
 
+def test_a_robot_s_own_file_needs_one_that_was_given(capsys):
+  with pytest.raises(SystemExit):
+    evaluate.main(["demo=cartpole", "engine=file"])
+  said = "error: engine=file needs a robot's file: train with task=walk env.robot=<file>\n"
+  assert capsys.readouterr().err == said
+
+
+def test_a_report_says_why_it_has_no_column_of_the_robot_s_own_file(capsys, monkeypatch):
+  def refuse(*_):
+    raise ConfigError("engine=file: robot.xml: this is no MJCF or URDF file")
+
+  monkeypatch.setattr(evaluate, "evaluate", refuse)
+  assert evaluate._on_own_file(evaluate.EvaluationSettings(), refuse) == {}
+  said = "no column of the robot's own file: engine=file: robot.xml: this is no MJCF or URDF file\n"
+  assert capsys.readouterr().err == said
+
+
 def test_a_policy_of_gymnasium_s_task_does_as_well_in_gymnasium_itself(tmp_path, capsys):
   words = ["task=gym/InvertedPendulum-v5", "num_envs=64", "threads=1", "max_iterations=3"]
   train.main([*words, f"run_dir={tmp_path}"])

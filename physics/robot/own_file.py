@@ -1,0 +1,36 @@
+"""A robot's own file as a world to walk in: as it stands, with what training measures."""
+
+from __future__ import annotations
+
+import mujoco
+from mujoco import mjtGeom, mjtTrn
+
+from physics.robot.description import Robot
+from physics.robot.prepare import put_site
+from physics.robot.source import compiled, open_robot
+
+
+def read_own_file(robot: Robot, trained: mujoco.MjSpec) -> mujoco.MjModel:
+  """Return the file of a robot whose training's model is `trained`, with the same sensors in its order.
+
+  It keeps its options, armature, contacts and actuators. It gets a floor if it has no shape that stands
+  still, and each joint without an actuator gets a motor with the training's largest torque. Raises ValueError
+  in one line if MuJoCo refuses it.
+  """
+  spec = open_robot(robot.path, [], floating=True)
+  for one in list(spec.sensors):
+    spec.delete(one)
+  for sensor in trained.sensors:
+    site = trained.site(sensor.objname)
+    put_site(spec, site.name, site.parent.name, type=site.type, pos=site.pos, size=site.size)
+  for sensor in trained.sensors:
+    spec.add_sensor(name=sensor.name, type=sensor.type, objtype=sensor.objtype, objname=sensor.objname)
+  if not spec.worldbody.geoms:
+    spec.worldbody.add_geom(type=mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+  driven = {actuator.target for actuator in spec.actuators}
+  for joint, effort in zip(robot.joints, robot.effort.tolist(), strict=True):
+    if joint not in driven:
+      motor = spec.add_actuator(name=joint, target=joint, trntype=mjtTrn.mjTRN_JOINT)
+      motor.set_to_motor()
+      motor.forcelimited, motor.forcerange = effort < mujoco.mjMAXVAL, [-effort, effort]
+  return compiled(spec, robot.path)
