@@ -1,9 +1,9 @@
 """Export of a policy: python -m gpurobot.export checkpoint=<run folder or .pt file> [key=value ...].
 
-It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, and policy.json,
-their manifest, which both files also embed. The actions of both are compared with the policy's first. A task
-may write files of its own beside them, such as the tracked motions. policy.hpp is the same function in C++,
-robot.xml the model of the training.
+It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, controller.onnx and
+controller.pt, the same of the numbers of sensors, and policy.json, their manifest, which all embed. Their
+actions are compared with the policy's first. A task may write files of its own beside them, such as the
+tracked motions. policy.hpp is the same function in C++, robot.xml the model of the training.
 """
 
 import dataclasses
@@ -76,9 +76,12 @@ def export(settings: Export) -> None:
       HEADER: _write_header(deployed, facts, Path(scratch)),
       ROBOT: _write_robot(env, Path(scratch)),
     }
+    names: tuple[str, ...] = NAMES[:2]
     if "controller" in facts:
       write_controller(FromSensors(deployed, facts), facts, Path(scratch))
-    errors = _errors(env, policy, Path(scratch))
+      names += CONTROLLER
+    errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in names}
+    _check(errors)
     _replace(Path(scratch), folder)
   for name, error in errors.items():
     outputs = ", ".join(deployed.outputs)
@@ -93,17 +96,14 @@ def export(settings: Export) -> None:
     print(f"the policy was trained in bf16 and exported in float32: actions differ by at most {rounded:.2g}")
 
 
-def _errors(env: VecEnv, policy: Policy, folder: Path) -> dict[str, float]:
-  """Return the largest error of the actions of each file; raise ValueError if it is more than rounding."""
-  names = [name for name in (*NAMES[:2], *CONTROLLER) if (folder / name).exists()]
-  errors = {name: _difference(env, policy, Exported(folder / name, ENVS)) for name in names}
+def _check(errors: Mapping[str, float]) -> None:
+  """Raise ValueError if the largest error of a file's actions is more than rounding."""
   for name, error in errors.items():
     if not error <= TOLERANCE:  # nan too
       raise ValueError(
         f"{name}: its actions differ by {error:.2g} from the policy's, more than {TOLERANCE:g}; nothing is "
         "written"
       )
-  return errors
 
 
 def _write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> str:
