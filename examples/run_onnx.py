@@ -1,8 +1,7 @@
 """Use of an exported walking policy in plain MuJoCo, without gpurobot.
 
-`pip install mujoco onnxruntime`, then `python run_onnx.py policy.onnx robot.xml`. The robot's file is
-MJCF with the servos of the training and a key frame `home`, as the quadruped's and the biped's are. Another
-robot may need other sensors: add them to `measure`.
+`pip install mujoco onnxruntime`, then `python run_onnx.py controller.onnx robot.xml`, two files of an export.
+A task of your own may need other sensors: add them to `measure`.
 """
 
 import json
@@ -17,8 +16,8 @@ import onnxruntime
 COMMAND = np.array([0.6, 0.0, 0.3])  # forward, to the left [m/s], turning to the left [rad/s]
 
 
-def measure(data: mujoco.MjData, facts: dict[str, Any], action: np.ndarray) -> dict[str, np.ndarray]:
-  """Return the numbers of the sensors that policy.json lists, by name and column."""
+def measure(data: mujoco.MjData, facts: dict[str, Any]) -> dict[str, np.ndarray]:
+  """Return the numbers of the sensors that policy.json lists, by name."""
   axes, joints = data.body(data.model.jnt_bodyid[0]).xmat.reshape(3, 3), {}
   cycle = 2 * math.pi * data.time / facts["settings"].get("step_seconds", 1.0)
   for sensor in facts["sensors"]:
@@ -31,21 +30,8 @@ def measure(data: mujoco.MjData, facts: dict[str, Any], action: np.ndarray) -> d
     "command": COMMAND,
     "angles": np.array([joint.qpos[0] for joint in joints["angles"]]),
     "speeds": np.array([joint.qvel[0] for joint in joints["speeds"]]),
-    "action": action,
     "clock": np.array([math.sin(cycle), math.cos(cycle)]),
   }
-
-
-def observe(measured: dict[str, np.ndarray], facts: dict[str, Any]) -> np.ndarray:
-  """Return an observation, as policy.json describes its columns."""
-  places = {sensor["name"]: sensor["columns"].index for sensor in facts["sensors"]}
-  return np.array(
-    [
-      column["scale"]
-      * (measured[column["sensor"]][places[column["sensor"]](column["column"])] - column["offset"])
-      for column in facts["observation"]["columns"]
-    ]
-  )
 
 
 def walk(policy_file: str, robot_file: str, seconds: float) -> tuple[np.ndarray, np.ndarray]:
@@ -58,25 +44,22 @@ def walk(policy_file: str, robot_file: str, seconds: float) -> tuple[np.ndarray,
     raise SystemExit(f"{robot_file} has the joints {joints}, not those of the policy")
   data = mujoco.MjData(model)
   mujoco.mj_resetDataKeyframe(model, data, model.key("home").id)
-  action, seen, moved = np.zeros(len(facts["actions"]["names"])), [], []
-  past: list[np.ndarray] = []  # the latest observations, the oldest first
+  state, seen, moved = np.zeros((1, facts["inputs"]["state"]["width"]), np.float32), [], []
   while data.time < seconds:
     mujoco.mj_kinematics(model, data)  # updates the axes of the trunk
-    measured = measure(data, facts, action)
-    seen.append(observe(measured, facts))
+    measured = measure(data, facts)
     moved.append([*measured["velocity"][:2], measured["angular_velocity"][2]])
-    length = facts["observation"]["history, the oldest first"]
-    past = [*(past or seen * length), seen[-1]][-length:]
-    inputs = {"obs": np.concatenate(past)[None].astype(np.float32)}
-    action, data.ctrl[:] = (values[0] for values in policy.run(["action", "ctrl"], inputs))
+    inputs = {name: measured[name][None].astype(np.float32) for name in facts["inputs"] if name != "state"}
+    (data.ctrl[:],), (obs,), state = policy.run(["ctrl", "obs", "next_state"], {**inputs, "state": state})
+    seen.append(obs)
     mujoco.mj_step(model, data, facts["settings"]["substeps"])
   return np.array(seen), np.array(moved)
 
 
 if __name__ == "__main__":
   parser = ArgumentParser(description="Let an exported walking policy walk in plain MuJoCo.")
-  parser.add_argument("policy", help="policy.onnx that gpurobot export has written")
-  parser.add_argument("robot", help="the robot's file, such as assets/quadruped/robot.xml")
+  parser.add_argument("policy", help="controller.onnx that gpurobot export has written")
+  parser.add_argument("robot", help="robot.xml beside it")
   given = parser.parse_args()
   velocity = walk(given.policy, given.robot, seconds=10.0)[1][50:].mean(0)  # after the first second
   print("command", COMMAND, "mean velocity", velocity.round(2), "[m/s, m/s, rad/s]")

@@ -1,9 +1,9 @@
 """Export of a policy: python -m gpurobot.export checkpoint=<run folder or .pt file> [key=value ...].
 
-It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, and policy.json,
-their manifest, which both files also embed. The actions of both are compared with the policy's first. A task
-may write files of its own beside them, such as the tracked motions. policy.hpp is the same function in C++,
-robot.xml the model of the training.
+It writes policy.onnx and policy.pt (TorchScript), the same function of raw observations, controller.onnx and
+controller.pt, the same of the numbers of sensors, and policy.json, their manifest, which all embed. Their
+actions are compared with the policy's first. A task may write files of its own beside them, such as the
+tracked motions. policy.hpp is the same function in C++, robot.xml the model of the training.
 """
 
 import dataclasses
@@ -21,7 +21,8 @@ from torch import Tensor
 from gpurobot import extras
 from gpurobot.deploy import latency, manifest
 from gpurobot.deploy.deployed import Controls, Deployed
-from gpurobot.deploy.exported import NAMES, Exported, write
+from gpurobot.deploy.exported import CONTROLLER, NAMES, Exported, write, write_controller
+from gpurobot.deploy.from_sensors import FromSensors
 from gpurobot.deploy.header import HEADER, UnsupportedError, write_header
 from gpurobot.deploy.policy import Policy
 from gpurobot.deploy.trained import PolicySettings, load, read_policy, start
@@ -75,8 +76,13 @@ def export(settings: Export) -> None:
       HEADER: _write_header(deployed, facts, Path(scratch)),
       ROBOT: _write_robot(env, Path(scratch)),
     }
-    errors = _errors(env, policy, Path(scratch))
-    _replace(Path(scratch), folder, [name for name in OPTIONAL if missing[name]])
+    names: tuple[str, ...] = NAMES[:2]
+    if "controller" in facts:
+      write_controller(FromSensors(deployed, facts), facts, Path(scratch))
+      names += CONTROLLER
+    errors = {name: _difference(env, policy, Exported(Path(scratch) / name, ENVS)) for name in names}
+    _check(errors)
+    _replace(Path(scratch), folder)
   for name, error in errors.items():
     outputs = ", ".join(deployed.outputs)
     print(f"{folder / name}: outputs {outputs}; actions differ by at most {error:.2g} from the policy's")
@@ -90,16 +96,14 @@ def export(settings: Export) -> None:
     print(f"the policy was trained in bf16 and exported in float32: actions differ by at most {rounded:.2g}")
 
 
-def _errors(env: VecEnv, policy: Policy, folder: Path) -> dict[str, float]:
-  """Return the largest error of the actions of each file; raise ValueError if it is more than rounding."""
-  errors = {name: _difference(env, policy, Exported(folder / name, ENVS)) for name in NAMES[:2]}
+def _check(errors: Mapping[str, float]) -> None:
+  """Raise ValueError if the largest error of a file's actions is more than rounding."""
   for name, error in errors.items():
     if not error <= TOLERANCE:  # nan too
       raise ValueError(
         f"{name}: its actions differ by {error:.2g} from the policy's, more than {TOLERANCE:g}; nothing is "
         "written"
       )
-  return errors
 
 
 def _write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> str:
@@ -122,9 +126,9 @@ def _write_robot(env: VecEnv, folder: Path) -> str:
   return ""
 
 
-def _replace(source: Path, folder: Path, missing: list[str]) -> None:
-  """Move files and folders from `source` to `folder`; of an earlier export, those that are missing go."""
-  for name in missing:
+def _replace(source: Path, folder: Path) -> None:
+  """Move files and folders from `source` to `folder`; other files of an earlier export go."""
+  for name in (*CONTROLLER, *OPTIONAL):
     (folder / name).unlink(missing_ok=True)
   for path in source.iterdir():
     if path.is_dir():
@@ -184,7 +188,8 @@ def _difference(
   errors: list[Tensor] = []
   obs, ended = env.reset(), torch.ones(ENVS, dtype=torch.bool, device=env.device)
   for _ in range(STEPS):
-    wanted, given = policy.distribution(obs, ended), other(obs, ended)
+    sensed = env.measure() if isinstance(env, Task) and env.sensors else {}
+    wanted, given = policy.distribution(obs, ended), other({**sensed, **obs.to_dict()}, ended)
     best = wanted.mode()
     action = wanted.action(best).squeeze(0)
     if env.choices:

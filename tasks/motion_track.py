@@ -86,7 +86,7 @@ class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, base.C
   )
   joint_offset: float = option(0.01, "largest error of a joint's zero in training", "rad", low=0)
   see_velocity: bool = option(
-    True, "whether the policy observes its velocity and its place in the world, which no sensor measures"
+    False, "whether the policy observes its velocity and its place in the world, which no sensor measures"
   )
   history_policy: int = option(1, "number of consecutive observations in the policy input", low=1)
   noise_anchor_place: float = option(0.02, "largest noise on the place of the motion's anchor", "m", low=0)

@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from gpurobot.deploy.deployed import Deployed
+from gpurobot.deploy.from_sensors import FromSensors
 
 NAMES = ("policy.onnx", "policy.pt", "policy.json")  # ONNX, TorchScript, and the manifest that both embed
+CONTROLLER = ("controller.onnx", "controller.pt")  # the same function of the numbers of the sensors
 KEY = "gpurobot"  # key of the embedded manifest
 
 
@@ -24,25 +26,35 @@ def write(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> None:
   text = json.dumps(facts, indent=2, allow_nan=False)
   text = re.sub(r"\[[^\[\]{}\"]*\]", lambda numbers: " ".join(numbers.group().split()), text)  # on one line
   onnx, torchscript, manifest = (folder / name for name in NAMES)
-  inputs = tuple(zeros.repeat(2, *[1] * (zeros.ndim - 1)) for zeros in deployed.inputs.values())
+  _write(deployed, text, onnx, torchscript)
+  manifest.write_text(text + "\n")
+
+
+def write_controller(controller: FromSensors, facts: Mapping[str, Any], folder: Path) -> None:
+  """Write a policy from sensors as the files CONTROLLER in a folder, with a manifest of their inputs."""
+  _write(controller, json.dumps({**facts, **facts["controller"]}), *(folder / name for name in CONTROLLER))
+
+
+def _write(module: Deployed | FromSensors, text: str, onnx: Path, torchscript: Path) -> None:
+  """Write a module in both formats, with a manifest inside."""
+  inputs = tuple(zeros.repeat(2, *[1] * (zeros.ndim - 1)) for zeros in module.inputs.values())
   rows = torch.export.Dim("n")
   with _quiet():
     program: Any = torch.onnx.export(
-      deployed,
+      module,
       inputs,
-      input_names=list(deployed.inputs),
-      output_names=deployed.outputs,
+      input_names=list(module.inputs),
+      output_names=module.outputs,
       dynamic_shapes={"inputs": tuple({0: rows} for _ in inputs)},
       dynamo=True,
       verbose=False,
     )
     for node in program.model.graph:  # an image may be named like an operation, as "view" is
       for value in node.outputs:
-        value.name = f"inner {value.name}" if value.name in deployed.inputs else value.name
+        value.name = f"inner {value.name}" if value.name in module.inputs else value.name
     program.model.metadata_props[KEY] = text
     program.save(onnx)
-    torch.jit.save(torch.jit.trace(deployed, inputs), torchscript, _extra_files={KEY: text})
-  manifest.write_text(text + "\n")
+    torch.jit.save(torch.jit.trace(module, inputs), torchscript, _extra_files={KEY: text})
 
 
 @contextmanager
@@ -83,14 +95,17 @@ class Exported:
 
   @torch.no_grad()
   def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:
-    """Return actions [num_envs, num_actions] for observation groups and images; see `Policy`."""
+    """Return actions [num_envs, num_actions] for observation groups and images; see `Policy`.
+
+    A controller takes the numbers of its sensors beside them, by name.
+    """
     device = obs["policy"].device
-    inputs = {"obs": obs["policy"].float().cpu()} if "obs" in self._known else {}
+    inputs = {"state": self._state.masked_fill(restart.cpu().unsqueeze(1), 0)}
     for name, known in self._known.items():
-      if "shape" in known:
-        inputs[name] = obs[name].to(getattr(torch, known["type"])).cpu()
-    if self._state.shape[1]:
-      inputs["state"] = self._state.masked_fill(restart.cpu().unsqueeze(1), 0)
+      if name != "state":
+        kind = getattr(torch, known.get("type", "float32"))
+        inputs[name] = obs["policy" if name == "obs" else name].to(kind).cpu()
+    inputs = {name: inputs[name] for name in self._known}
     values = map(torch.as_tensor, self._run(inputs))
     outputs = dict(zip(self.facts["outputs"], values, strict=True))
     self._state = outputs.get("next_state", self._state)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from gpurobot.deploy.deployed import Deployed
+from gpurobot.deploy.from_sensors import MEMORY
 from gpurobot.learn.distribution import NoisyHead, Squashed
 from gpurobot.learn.estimator import EstimatingInput
 from gpurobot.learn.network import RecurrentCore
@@ -16,7 +17,6 @@ from gpurobot.learn.network import RecurrentCore
 HEADER = "policy.hpp"
 TEMPLATE = Path(__file__).with_name("policy_template.hpp")
 ACTIVATIONS = {nn.ELU: "elu", nn.ReLU: "relu", nn.SiLU: "silu", nn.Tanh: "tanh"}
-MEMORY = "action"  # the sensor that the policy itself remembers
 
 
 class UnsupportedError(ValueError):

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from gpurobot.deploy.deployed import Deployed
+from gpurobot.deploy.from_sensors import FromSensors
 from gpurobot.learn.env import VecEnv
 from gpurobot.learn.identity import POLICY
 from gpurobot.settings.config import TrainConfig, to_dict
@@ -48,6 +49,9 @@ def describe(config: TrainConfig, env: VecEnv, deployed: Deployed) -> dict[str, 
     "gain": None if controls is None else controls.gain.tolist(),
     "filter": None if deployed.filter is None else deployed.filter.facts(),
   }
+  if columns is not None:
+    controller = FromSensors(deployed, known)
+    known["controller"] = {"inputs": _inputs(controller), "outputs": _outputs(controller)}
   return known
 
 
@@ -59,7 +63,7 @@ def _finite(settings: dict[str, Any]) -> dict[str, Any]:
   }
 
 
-def _inputs(deployed: Deployed) -> dict[str, Any]:
+def _inputs(deployed: Deployed | FromSensors) -> dict[str, Any]:
   meanings = {
     "obs": "the observation as the task computes it, not normalised",
     "state": "zeros at the start of an episode, then next_state of the previous step",
@@ -75,16 +79,17 @@ def _inputs(deployed: Deployed) -> dict[str, Any]:
         "meaning": "rows from the top, columns from the left, channels; the oldest frame of a stack first",
       }
     else:
-      known[name] = {"width": zeros.shape[1], "meaning": meanings[name]}
+      known[name] = {"width": zeros.shape[1], "meaning": meanings.get(name, "the columns of this sensor")}
   return known
 
 
-def _outputs(deployed: Deployed) -> dict[str, str]:
+def _outputs(deployed: Deployed | FromSensors) -> dict[str, str]:
   """Return the meaning of each output, in order."""
   meanings = {
     "action": "the task's action: in [-1, 1], or the index of each discrete action (int64)",
     "ctrl": "the robot's controls: MuJoCo's ctrl, in the order of control.controls",
     "estimate": f"estimates of {', '.join(dict.fromkeys(deployed.estimates))}, in the units of the task",
+    "obs": "the observation of this step, without earlier ones",
     "next_state": "the state after this step",
   }
   return {name: meanings[name] for name in deployed.outputs}

@@ -8,7 +8,8 @@ import torch
 import tasks
 from examples import run_onnx
 from gpurobot.deploy.deployed import Controls, Deployed
-from gpurobot.deploy.exported import NAMES, Exported, write
+from gpurobot.deploy.exported import CONTROLLER, Exported, write_controller
+from gpurobot.deploy.from_sensors import FromSensors
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import defaults
@@ -31,21 +32,22 @@ def exported(name, folder, settings):
   env = module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation)
   policy = make(env.obs_dims, env.num_actions)
   deployed = Deployed(policy, Controls(env.stance, env.angle_scale.diag()))
-  write(deployed, describe(config, env, deployed), folder)
+  facts = describe(config, env, deployed)
+  write_controller(FromSensors(deployed, facts), facts, folder)
   return env, str(module.Task.robot)
 
 
 @pytest.mark.parametrize(("name", "settings"), [("quadruped", {}), ("biped", HIDDEN)])
 def test_a_robot_walks_in_plain_mujoco_as_in_its_task(name, settings, tmp_path):
   env, robot = exported(name, tmp_path, settings)
-  found, _ = run_onnx.walk(str(tmp_path / NAMES[0]), robot, STEPS * env.dt - 1e-9)
-  policy, restart = Exported(tmp_path / NAMES[0], 1), torch.zeros(1, dtype=torch.bool)
+  found, _ = run_onnx.walk(str(tmp_path / CONTROLLER[0]), robot, STEPS * env.dt - 1e-9)
+  policy, restart = Exported(tmp_path / CONTROLLER[1], 1), torch.zeros(1, dtype=torch.bool)
   env.reset()
   env.command.copy_(torch.from_numpy(run_onnx.COMMAND))
   obs, wanted = env.observations.restart(env.observe(), ~restart), []
   for _ in range(STEPS):
     wanted.append(obs["policy"][0, -found.shape[1] :].numpy())
-    obs = env.step(policy(obs, restart))["obs"]
+    obs = env.step(policy({**env.measure(), **obs}, restart))["obs"]
   actions = [block == "action" for block in env.obs_names["policy"][: found.shape[1]]]
   assert np.ptp(found[:, actions]) > 1
   np.testing.assert_allclose(found, wanted, atol=1e-3)
@@ -58,4 +60,4 @@ def test_another_robot_is_refused(tmp_path):
   )
   (tmp_path / "other.xml").write_text(text)
   with pytest.raises(SystemExit, match=r"has the joints .*'hip', .* not those of the policy"):
-    run_onnx.walk(str(tmp_path / NAMES[0]), str(tmp_path / "other.xml"), env.dt)
+    run_onnx.walk(str(tmp_path / CONTROLLER[0]), str(tmp_path / "other.xml"), env.dt)

@@ -47,7 +47,7 @@ def test_on_the_motion_all_errors_are_those_of_half_a_physics_step():
 
 
 def test_the_anchor_is_compared_in_the_world_and_bodies_beside_it():
-  task = build(motion="wave", **STILL)
+  task = build(motion="wave", see_velocity=True, **STILL)
   task.reset()
   place(task, 0, qpos=(0, 0.3))
   turned = quat.from_rotation_vector(torch.tensor([[0.0, 0.0, 0.4]]))
