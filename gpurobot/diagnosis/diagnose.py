@@ -35,6 +35,8 @@ def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
   for name, (test, needs) in tests.items():
     if name in SERVOS and {own.kind for own in found} & MESSAGES:
       missing.append(f"{name} (the messages have to be right first)")
+    elif name in SERVOS and servo.still(log):
+      missing.append(f"{name} (the targets hardly move)")
     elif any(log.has(*keys) for keys in needs):
       found += test(log)
     else:

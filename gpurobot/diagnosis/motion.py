@@ -16,6 +16,7 @@ LAG = 10  # control steps over which attitude and gyro are compared
 TURN = 7.0  # an angle that no joint reaches [rad]
 FACTOR = 2.5  # scale from which a unit differs
 DEGREES = 30.0  # scale from which it is degrees
+SURE = 0.3  # correlation from which it has a sign: a joint that stands still has noise alone
 CLEARER = 0.9  # rest of another reading, relative to the plain one's, that counts
 
 
@@ -47,8 +48,8 @@ def _speeds(log: Log, angles: Floats, speeds: Floats, names: list[str]) -> Itera
     first = found.moved[0]
     text = f"{len(found.moved)} of {len(names)} fit the angle of another, {names[first]} the angle of "
     yield Finding("speed_order", text + names[found.order[first]], 2 * len(found.moved) / len(names))
-  elif found.flipped:
-    text = f"the speed of {names[found.flipped[0]]} has the other sign than its angle's change"
+  elif flipped := [j for j in found.flipped if found.scale[j] * x[:, j].std() < -SURE * y[:, j].std()]:
+    text = f"the speed of {names[flipped[0]]} has the other sign than its angle's change"
     yield Finding("speed_order", text, 1.0)
   ratio = float(np.median(y.std(0) / x.std(0)))
   if reach <= TURN and not 1 / FACTOR < ratio < FACTOR:

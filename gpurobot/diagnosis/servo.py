@@ -16,6 +16,7 @@ PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturate
 FITS = 0.3  # rest of a torque that is explained
 GAIN = 1.25  # ratio of gains that counts
 DECAYS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # of the answer to a torque in a control step, exponents
+STILL = 0.01  # median deviation of targets below which torques tell nothing of commands [rad]
 SLACK = 0.004  # error of a latency [s]
 
 
@@ -34,10 +35,15 @@ class Joints:
   limit: Floats
 
 
+def still(log: Log) -> bool:
+  """Return whether the targets hardly move."""
+  return log.has("ctrl") and float(np.median(log["ctrl"].std(0))) < STILL
+
+
 def joints(log: Log) -> Joints | None:
-  """Return what a log has of the servos; None if it lacks a part."""
+  """Return what a log has of the servos; None if it lacks a part, or if their targets hardly move."""
   names, kp, kd, limit = servos(log.facts)
-  if not log.has("ctrl", "robot.angles", "robot.speeds", "robot.torques") or not kp.all():
+  if not log.has("ctrl", "robot.angles", "robot.speeds", "robot.torques") or not kp.all() or still(log):
     return None
   angle, speed, torque = (log.of_joints(f"robot.{name}", names) for name in ("angles", "speeds", "torques"))
   if log.has("gains"):
@@ -154,7 +160,7 @@ def _saturated(own: Joints) -> Iterator[Finding]:
 
 
 def latency(log: Log) -> float | None:
-  """Return the time from the sensors to the torques that answer them [s]; None without torques.
+  """Return the time from the sensors to the torques that answer them [s]; None where `joints` is None.
 
   The torques tell the whole control steps. The change of the speeds in a step tells the rest: it follows from
   the old and from the new target, each in its part of the step.
