@@ -25,7 +25,6 @@ from gpurobot.diagnosis.finding import Finding
 from gpurobot.settings.algorithms import Precision
 from gpurobot.settings.config import ConfigError, algorithm_settings
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 10.0  # of a log
 LATE = ("sensor_latency", "actuator_latency")
 
@@ -40,7 +39,7 @@ class Study:
     settings = dataclasses.replace(algorithm_settings(config), precision=Precision.float32)
     policy = Policy(read_policy(run)["learner"], settings, 1, torch.device("cpu"))
     self.networks: list[Network] = [network(Deployed(policy, None), normalised=own) for own in (True, False)]
-    self.robot = Robot(str(ROOT / self.export.facts["robot"]), self.export.facts)
+    self.robot = Robot(str(Path(run) / "export" / "robot.xml"), self.export.facts)
 
   def findings(self, kind: str, seed: int) -> tuple[list[Finding], list[float]]:
     """Return the findings of a log, and the errors of its latencies [ms]: sensors, whole."""
