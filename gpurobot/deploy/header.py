@@ -10,12 +10,14 @@ from torch import Tensor, nn
 
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.from_sensors import MEMORY
+from gpurobot.deploy.on_robot import Servos
 from gpurobot.learn.distribution import NoisyHead, Squashed
 from gpurobot.learn.estimator import EstimatingInput
 from gpurobot.learn.network import RecurrentCore
 
 HEADER = "policy.hpp"
 TEMPLATE = Path(__file__).with_name("policy_template.hpp")
+FAR = 1e9  # of a joint without range [rad]
 ACTIVATIONS = {nn.ELU: "elu", nn.ReLU: "relu", nn.SiLU: "silu", nn.Tanh: "tanh"}
 
 
@@ -46,7 +48,7 @@ def write_header(deployed: Deployed, facts: Mapping[str, Any], folder: Path) -> 
     "TASK": facts["task"],
     "SIZES": _sizes(deployed, facts, width, widest),
     "ARRAYS": "\n".join(_array(name, array) for name, array in arrays.items()),
-    "SENSORS": _sensors(facts["sensors"]) if columns else "",
+    "SENSORS": _sensors(facts["sensors"]) + _servos(facts) if columns else "",
     "MEMBERS": _members(deployed, columns),
     "CALLS": "\n".join(f"    {call}" for call in calls),
     "OBSERVE": _observe(facts["sensors"], columns) if columns else "",
@@ -208,6 +210,24 @@ def _sensors(sensors: Sequence[Mapping[str, Any]]) -> str:
         f"  float {_field(sensor['name'])}[{len(sensor['columns'])}];",
       ]
   return "\n".join([*lines, "};\n"])
+
+
+def _servos(facts: Mapping[str, Any]) -> str:
+  """Return joints, home, ranges and gains of the controls, if all are servos, and the control step."""
+  if not facts["actuators"] or not all(actuator.get("kp") for actuator in facts["actuators"]):
+    return ""
+  own = Servos.of(facts)
+  numbers = {"kHome": own.home, "kKp": own.kp, "kKd": own.kd}
+  numbers |= {"kLow": own.low.clip(-FAR, FAR), "kHigh": own.high.clip(-FAR, FAR)}
+  angles = next((sensor["columns"] for sensor in facts["sensors"] if sensor["name"] == "angles"), ())
+  names = {"kServoJoints": own.joints, "kAngleJoints": angles}
+  lines = ["", "// Servos in the order of the controls, joints of the sensor angles, control step [s]."]
+  lines += [
+    f"inline constexpr float {name}[] = {_numbers(values.tolist())};" for name, values in numbers.items()
+  ]
+  for name, joints in names.items():
+    lines.append(f"inline constexpr const char* {name}[] = {{{', '.join(map(_quoted, joints))}}};")
+  return "\n".join([*lines, f"inline constexpr float kStep = {_number(facts['rate']['step [s]'])};", ""])
 
 
 def _members(deployed: Deployed, columns: Sequence[Any]) -> str:

@@ -1,6 +1,7 @@
 """Computations between a robot's message and its command, as policy.json describes them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,10 +42,33 @@ def filtered(facts: Mapping[str, Any], before: Floats, action: Floats) -> Floats
   return before + np.clip(known["share"] * (action - before), -most, most)
 
 
-def servos(facts: Mapping[str, Any]) -> tuple[list[str], Floats, Floats, Floats]:
-  """Return joint, kp, kd and torque limit of each control; 0 and inf where the manifest has none."""
-  known = {actuator["name"]: actuator for actuator in facts["actuators"]}
-  used = [known[control["actuator"]] for control in facts["control"]["controls"]]
-  gains = np.array([[own.get("kp", 0.0), own.get("kv", 0.0)] for own in used], np.float64)
-  limits = np.array([(own["force_range"] or [0, np.inf])[1] for own in used], np.float64)
-  return [str(own["joint"]) for own in used], gains[:, 0], gains[:, 1], limits
+@dataclass(frozen=True)
+class Servos:
+  """Servos of a manifest, in the order of its controls; their ranges are inf where there are none."""
+
+  joints: tuple[str, ...]
+  kp: Floats  # [N m/rad]; 0 of an actuator that is none
+  kd: Floats  # [N m s/rad]
+  torque: Floats  # greatest torque [N m]
+  low: Floats  # range of the targets [rad]
+  high: Floats
+  home: Floats  # [rad]
+
+  @classmethod
+  def of(cls, facts: Mapping[str, Any]) -> "Servos":
+    """Look up joints, gains and limits of the controls."""
+    known = {actuator["name"]: actuator for actuator in facts["actuators"]}
+    controls = facts["control"]["controls"]
+    used = [known[control["actuator"]] for control in controls]
+    gains = np.array([[own.get("kp", 0.0), own.get("kv", 0.0)] for own in used], np.float64)
+    torque = np.array([(own["force_range"] or [0, np.inf])[1] for own in used], np.float64)
+    own = {joint["name"]: joint for joint in facts["joints"]}
+    joints = [own.get(actuator["joint"], {}) for actuator in used]
+    spans = [
+      control["range"] or joint.get("range") or [-np.inf, np.inf]
+      for control, joint in zip(controls, joints, strict=True)
+    ]
+    low, high = np.array(spans, np.float64).T
+    home = np.array([joint.get("home", 0.0) for joint in joints], np.float64)
+    names = tuple(str(each["joint"]) for each in used)
+    return cls(names, gains[:, 0], gains[:, 1], torque, low, high, home)

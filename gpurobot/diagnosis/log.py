@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gpurobot.deploy.exported import NAMES, Exported
-from gpurobot.deploy.on_robot import Floats, servos
+from gpurobot.deploy.on_robot import Floats, Servos
 from gpurobot.settings.config import ConfigError
 
 LEAST = 100  # control steps that a diagnosis needs
@@ -65,7 +65,7 @@ def read(path: Path, facts: Mapping[str, Any], mapping: Path | None = None) -> L
   found = _mapped(found, mapping, path) if mapping else found
   if mapping is None and "manifest" in found:
     _compare(json.loads(str(found["manifest"])), facts, path)
-  joints = tuple(str(name) for name in found.get("robot.joints", servos(facts)[0]))
+  joints = tuple(str(name) for name in found.get("robot.joints", Servos.of(facts).joints))
   shapes = _shapes(facts, joints)
   if not found.keys() & shapes.keys():
     raise ConfigError(f"'{path}' has none of the keys {', '.join(shapes)}: name its columns with columns=...")
@@ -144,7 +144,7 @@ def _check_joints(
   """Raise ConfigError if a robot lacks a joint of the export."""
   wanted = [name for s in facts["sensors"] if s["name"] in ("angles", "speeds") for name in s["columns"]]
   if any(key.startswith("robot.") for key in columns):
-    for name in (*servos(facts)[0], *wanted):
+    for name in (*Servos.of(facts).joints, *wanted):
       if name not in joints:
         raise ConfigError(
           f"'{path}': its robot has no joint '{name}', as the export has; it is another robot"

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from gpurobot.deploy.exported import Exported
-from gpurobot.deploy.on_robot import Floats, Observer, filtered, gravity, servos
+from gpurobot.deploy.on_robot import Floats, Observer, Servos, filtered, gravity
 from gpurobot.diagnosis.finding import Finding
 from gpurobot.diagnosis.log import Log
 from gpurobot.diagnosis.relation import Relation, differs, relate, rms
@@ -198,9 +198,9 @@ def _sent(log: Log) -> Floats:
 def commands(log: Log) -> Iterator[Finding]:
   """Yield differences of the command from the action, and of the gains from the export's."""
   control, ctrl = log.facts["control"], log["ctrl"]
-  names, kp, kv, _ = servos(log.facts)
+  servos = Servos.of(log.facts)
   if log.has("gains"):
-    for kind, own, sent in (("kp", kp, log["gains"][:, 0]), ("kd", kv, log["gains"][:, 1])):
+    for kind, own, sent in (("kp", servos.kp, log["gains"][:, 0]), ("kd", servos.kd, log["gains"][:, 1])):
       ratio = float(np.median(np.median(sent, 0)[own > 0] / own[own > 0])) if (own > 0).any() else 1.0
       if differs(np.broadcast_to(own, sent.shape), sent, 0.02):
         yield Finding(kind, f"{kind} is sent {ratio:.3g} times the export's", abs(np.log(max(ratio, 0.01))))
@@ -217,7 +217,7 @@ def commands(log: Log) -> Iterator[Finding]:
     return
   found = relate(x, ctrl)
   kinds = ("joints_out", "sign_out", "action_scale")
-  explained = list(_columns(found, names, "targets", kinds)) if found.rest < 0.3 else []
+  explained = list(_columns(found, list(servos.joints), "targets", kinds)) if found.rest < 0.3 else []
   yield from explained
   if not explained:
     yield Finding(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpurobot.deploy.on_robot import Floats, servos
+from gpurobot.deploy.on_robot import Floats, Servos
 from gpurobot.diagnosis import timing
 from gpurobot.diagnosis.finding import Finding
 from gpurobot.diagnosis.log import Log
@@ -42,14 +42,15 @@ def still(log: Log) -> bool:
 
 def joints(log: Log) -> Joints | None:
   """Return what a log has of the servos; None if it lacks a part, or if their targets hardly move."""
-  names, kp, kd, limit = servos(log.facts)
+  servos = Servos.of(log.facts)
+  names, kp, kd = list(servos.joints), servos.kp, servos.kd
   if not log.has("ctrl", "robot.angles", "robot.speeds", "robot.torques") or not kp.all() or still(log):
     return None
   angle, speed, torque = (log.of_joints(f"robot.{name}", names) for name in ("angles", "speeds", "torques"))
   if log.has("gains"):
     kp, kd = np.median(log["gains"], 0)
   free = np.abs(torque) < PLATEAU * np.abs(torque).max(0)
-  return Joints(names, log["ctrl"], angle, speed, torque, free * 1.0, kp, kd, limit)
+  return Joints(names, log["ctrl"], angle, speed, torque, free * 1.0, kp, kd, servos.torque)
 
 
 def _left(parts: list[Floats], torque: Floats, free: Floats) -> tuple[float, Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gpurobot.deploy.exported import NAMES, Exported
-from gpurobot.deploy.on_robot import Floats, Observer, filtered, servos
+from gpurobot.deploy.on_robot import Floats, Observer, Servos, filtered
 from gpurobot.robot.interface import State
 from gpurobot.settings.config import ConfigError
 
@@ -29,19 +29,6 @@ class Tick:
   ctrl: Floats  # [controls] [rad], without limits
 
 
-@dataclass(frozen=True)
-class Servos:
-  """Servos that the policy commands, in the order of its controls."""
-
-  joints: tuple[str, ...]
-  kp: Floats  # [N m/rad]
-  kd: Floats  # [N m s/rad]
-  torque: Floats  # greatest torque [N m]; inf: no limit
-  low: Floats  # range of the targets [rad]
-  high: Floats
-  home: Floats  # [rad]
-
-
 class Controller:
   """An exported policy with its memory."""
 
@@ -56,7 +43,7 @@ class Controller:
     if problem := next(_problems(facts), ""):
       raise ConfigError(f"{file}: {problem}")
     self.step_seconds: float = facts["rate"]["step [s]"]
-    self.servos = _servos(facts)
+    self.servos = Servos.of(facts)
     self._observer = Observer(facts)
     self.columns = self._observer.sensors
     self._offset, self._gain = (np.array(facts["control"][name]) for name in ("offset", "gain"))
@@ -131,18 +118,3 @@ def _problems(facts: dict[str, Any]) -> Iterator[str]:
     yield "there is no key frame 'home' to start from: add one to the robot's file"
   if all(joint["type"] != "free" for joint in facts.get("joints", ())):
     yield "its robot is fixed to the world"
-
-
-def _servos(facts: dict[str, Any]) -> Servos:
-  """Return the servos."""
-  names, kp, kd, torque = servos(facts)
-  joints = {joint["name"]: joint for joint in facts["joints"]}
-  ranges = [
-    control["range"] or joints[name]["range"] or [-math.inf, math.inf]
-    for control, name in zip(facts["control"]["controls"], names, strict=True)
-  ]
-  low, high = np.array(ranges).T
-  pose = facts["key_frames"]["home"]["qpos"]
-  return Servos(
-    tuple(names), kp, kd, torque, low, high, np.array([pose[joints[name]["qpos"]] for name in names])
-  )

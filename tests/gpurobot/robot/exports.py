@@ -10,6 +10,7 @@ import torch
 import tasks
 from gpurobot.deploy.deployed import Controls, Deployed
 from gpurobot.deploy.exported import KEY, _quiet, write
+from gpurobot.deploy.header import write_header
 from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
 from gpurobot.robot.interface import State
@@ -28,7 +29,7 @@ def environment(name, **settings):
   return module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation), config
 
 
-def write_export(folder: Path, name: str, still=True, **settings):
+def write_export(folder: Path, name: str, still=True, header=False, **settings):
   """Write the export of a policy with random weights, or with the action zero; return its environment."""
   env, config = environment(name, **settings)
   width = sum(block.shape[1] for block in env.observe()["policy"].values())
@@ -38,7 +39,10 @@ def write_export(folder: Path, name: str, still=True, **settings):
     parameter.data.zero_()
   controls = Controls(env.stance.float(), torch.diag(env.angle_scale).float())
   deployed = Deployed(policy, controls, env.action_filter())
-  write(deployed, describe(config, env, deployed), folder)
+  facts = describe(config, env, deployed)
+  write(deployed, facts, folder)
+  if header:
+    write_header(deployed, facts, folder)
   save_model(env.scene(config.env), folder / "robot.xml")
   return env
 
