@@ -32,7 +32,7 @@ from tests.lacking import lacking
     ("gpurobot train nothing=", []),
     ("gpurobot play runs/", []),  # the shell completes folders
     ("gpurobot play vie", ["viewer="]),
-    ("gpurobot evaluate engine=", ["own", "mujoco", "gymnasium"]),
+    ("gpurobot evaluate engine=", ["own", "mujoco", "file", "gymnasium"]),
     ("gpurobot record demo=quadr", ["quadruped"]),
     ("gpurobot demo quadc", ["quadcopter"]),
     ("gpurobot demo cartpole env.start_p", ["env.start_position="]),
