@@ -5,6 +5,7 @@ simulated time: no result depends on the machine's load.
 """
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -16,6 +17,14 @@ from tests.test_house import ROOT
 pytestmark = [pytest.mark.usefixtures("keep_signal_handlers"), pytest.mark.xdist_group("journey")]
 DEFECTS = ["sim.realtime=false", "sim.friction=0.2", "sim.delay=0.005", "sim.noise=1", "start_seconds=1"]
 CLEAN = "nothing differs from the training"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _argv():
+  """Restore the words of the command line, which the command replaces."""
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(sys, "argv", [*sys.argv])
+    yield
 
 
 @pytest.fixture(scope="module")

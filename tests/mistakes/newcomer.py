@@ -239,7 +239,8 @@ MISTAKES = {
   "train resume=run algorithm=sac": "'run' does not fit this training: ",
   "train task=cartpole algorithm=sac checkpoint=run run_dir=other": "'run' does not fit this training: ",
   "evaluate gap=true": "gap=true compares another engine with engine=own; add engine=mujoco",
-  "evaluate engine=mujocco": "engine=mujocco is not one of own, mujoco, gymnasium; the nearest is 'mujoco'",
+  "evaluate engine=mujocco": "engine=mujocco is not one of own, mujoco, file, gymnasium; "
+  "the nearest is 'mujoco'",
   "evaluate episode=3": "unknown key 'episode'; the nearest is 'episodes'",
   "replay file=. state=3": "unknown key 'state'; the nearest is 'states'",
   "doctor secnds=1": "unknown key 'secnds'; the nearest is 'seconds'",
