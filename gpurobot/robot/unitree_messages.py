@@ -1,6 +1,6 @@
 """Low-level messages of Unitree's robots on DDS: layout, checksum, and a connection.
 
-Fields, their order and types are those of the IDL in unitree_sdk2: unitree_go for Go2, unitree_hg for G1.
+Fields, order and types follow the IDL of unitree_sdk2: unitree_go for Go2, unitree_hg for G1.
 """
 
 import dataclasses

@@ -11,7 +11,7 @@ from physics.robot.source import compiled, open_robot
 
 
 def read_own_file(robot: Robot, trained: mujoco.MjSpec) -> mujoco.MjModel:
-  """Return the file of a robot whose training's model is `trained`, with the same sensors in its order.
+  """Return a robot's own file, with the sensors of the training's model `trained` in the same order.
 
   It keeps its options, armature, contacts and actuators. It gets a floor if it has no shape that stands
   still, and each joint without an actuator gets a motor with the training's largest torque. Raises ValueError

@@ -47,7 +47,11 @@ def test_a_demo_has_the_policy_of_the_run_and_nothing_of_its_training(tmp_path, 
   assert path == tmp_path / "demos" / "toy.pt"
   assert set(found["learner"]) == set(demos.OF_A_POLICY) - {"names"}  # a toy has none
   kept, before = (each["learner"]["network"] for each in (found, content))
-  assert all(torch.equal(kept[name], weight) for name, weight in before.items())
+  assert kept.keys() == before.keys()
+  for name, weight in before.items():
+    rounded = name.startswith("critic.")  # it does not act
+    assert torch.equal(kept[name], weight.bfloat16().to(weight.dtype) if rounded else weight)
+  assert any(name.startswith("critic.") for name in before)
   assert str(tmp_path) not in str(found["config"])
   monkeypatch.setattr(demos, "MOST_BYTES", 100)
   with pytest.raises(ValueError, match="takes more than 100 bytes"):
