@@ -1,7 +1,7 @@
 // Controller of a robot with legs: reads its sensors, moves it to home, lets an exported policy walk, and brakes.
 //
 // The robot is the simulated one of run.py, over UDP on the loopback; for another one replace `Link`. Policies with
-// further sensors, such as a clock, need them in `measure`.
+// further sensors need them in `measure`.
 #include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -117,8 +117,20 @@ std::string trouble(const State& state, double late) {
   return fastest <= kSpeed ? "" : "a joint is too fast";
 }
 
-policy::Sensors measure(const State& state, const std::vector<std::size_t>& order, const float (&command)[3]) {
+// Set the clock of a policy that has one.
+template <typename Sensors>
+auto set_clock(Sensors& sensors, double seconds, int) -> decltype(sensors.clock[0], void()) {
+  const double cycle = 2 * 3.14159265358979323846 * seconds / policy::kCycle;
+  sensors.clock[0] = static_cast<float>(std::sin(cycle));
+  sensors.clock[1] = static_cast<float>(std::cos(cycle));
+}
+template <typename Sensors>
+void set_clock(Sensors&, double, long) {}
+
+policy::Sensors measure(const State& state, const std::vector<std::size_t>& order, const float (&command)[3],
+                        double seconds) {
   policy::Sensors sensors{};
+  set_clock(sensors, seconds, 0);
   for (int axis = 0; axis < 3; ++axis) {
     sensors.angular_velocity[axis] = static_cast<float>(state.gyro[axis]);
     sensors.gravity[axis] = static_cast<float>(state.gravity(axis));
@@ -164,7 +176,7 @@ int main(int count, char** words) {
     link.read(state);
     reason = trouble(state, Seconds(Clock::now() - due).count());
     const double share = std::min(1.0, static_cast<double>(tick) / start);
-    if (tick > start) robot.step(measure(state, order, command));
+    if (tick > start) robot.step(measure(state, order, command, (tick - start - 1) * policy::kStep));
     for (std::size_t i = 0; i < servos.size(); ++i) {
       const double home = first.angles[servos[i]] + share * (policy::kHome[i] - first.angles[servos[i]]);
       const double wanted = tick > start ? robot.ctrl[i] : home;

@@ -221,13 +221,19 @@ def _servos(facts: Mapping[str, Any]) -> str:
   numbers |= {"kLow": own.low.clip(-FAR, FAR), "kHigh": own.high.clip(-FAR, FAR)}
   angles = next((sensor["columns"] for sensor in facts["sensors"] if sensor["name"] == "angles"), ())
   names = {"kServoJoints": own.joints, "kAngleJoints": angles}
-  lines = ["", "// Servos in the order of the controls, joints of the sensor angles, control step [s]."]
+  lines = [
+    "",
+    "// Servos in the order of the controls, joints of the sensor angles; control step and cycle of the",
+    "// sensor clock [s].",
+  ]
   lines += [
     f"inline constexpr float {name}[] = {_numbers(values.tolist())};" for name, values in numbers.items()
   ]
   for name, joints in names.items():
     lines.append(f"inline constexpr const char* {name}[] = {{{', '.join(map(_quoted, joints))}}};")
-  return "\n".join([*lines, f"inline constexpr float kStep = {_number(facts['rate']['step [s]'])};", ""])
+  seconds = {"kStep": facts["rate"]["step [s]"], "kCycle": facts["settings"].get("step_seconds", 1.0)}
+  lines += [f"inline constexpr float {name} = {_number(value)};" for name, value in seconds.items()]
+  return "\n".join([*lines, ""])
 
 
 def _members(deployed: Deployed, columns: Sequence[Any]) -> str:
