@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gpurobot.deploy.exported import NAMES, Exported
-from gpurobot.deploy.on_robot import Floats, Observer, Servos, filtered
+from gpurobot.deploy.on_robot import Floats, Observer, Servos, filtered, no_servos
 from gpurobot.robot.interface import State
 from gpurobot.settings.config import ConfigError
 
@@ -111,9 +111,7 @@ def _problems(facts: dict[str, Any]) -> Iterator[str]:
   )
   if facts.get("control", {}).get("offset") is None:
     yield "its targets depend on more than the action, so the runner cannot command them"
-  for actuator in facts.get("actuators", ()):
-    if actuator["joint"] is None or not actuator.get("kp") or actuator["gear"] != 1:
-      yield f"the actuator '{actuator['name']}' is no servo of a joint"
+  yield from (f"the actuator '{name}' is no servo of a joint" for name in no_servos(facts))
   if "home" not in facts.get("key_frames", {}):
     yield "there is no key frame 'home' to start from: add one to the robot's file"
   if all(joint["type"] != "free" for joint in facts.get("joints", ())):

@@ -63,7 +63,7 @@ MISTAKES = {
   "declares no sensors": lambda facts: facts.update(sensors=[]),
   "no image 'view'": _image,
   "depend on more than the action": lambda facts: facts["control"].update(offset=None, gain=None),
-  "'FR_hip' is no servo": lambda facts: facts["actuators"][0].pop("kp"),
+  "'FR_hip' is no servo": lambda facts: facts["joints"][1].pop("actuator"),
   "no key frame 'home'": lambda facts: facts.update(key_frames={}),
   "fixed to the world": lambda facts: facts["joints"].pop(0),
 }
