@@ -34,14 +34,11 @@ class Controller:
 
   def __init__(self, folder: Path) -> None:
     """Read an export; raise ConfigError if a robot cannot be run with it."""
-    file = folder / NAMES[1]
-    if not file.is_file():
-      raise ConfigError(f"'{folder}' has no {NAMES[1]}: name a folder that gpurobot export has written")
+    self._policy = Exported.of(folder)
     self.text = (folder / NAMES[2]).read_text()
-    self._policy = Exported(file, 1)
     self.facts = facts = self._policy.facts
     if problem := next(_problems(facts), ""):
-      raise ConfigError(f"{file}: {problem}")
+      raise ConfigError(f"{folder}: {problem}")
     self.step_seconds: float = facts["rate"]["step [s]"]
     self.servos = Servos.of(facts)
     self._observer = Observer(facts)
