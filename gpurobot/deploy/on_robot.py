@@ -24,13 +24,13 @@ class Observer:
     self.sensors = {sensor["name"]: list(sensor["columns"]) for sensor in facts["sensors"]}
     names = [(name, column) for name, columns in self.sensors.items() for column in columns]
     seen = facts["observation"]["columns"]
-    self._places = [names.index((column["sensor"], column["column"])) for column in seen]
-    self._scale, self._offset = (np.array([column[key] for column in seen]) for key in ("scale", "offset"))
+    self.places = [names.index((column["sensor"], column["column"])) for column in seen]
+    self.scale, self.offset = (np.array([column[key] for column in seen]) for key in ("scale", "offset"))
 
   def __call__(self, sensors: Mapping[str, Floats]) -> Floats:
     """Return the observation [..., width] for the numbers of each sensor [..., columns]."""
     numbers = np.concatenate([sensors[name] for name in self.sensors], -1)
-    return self._scale * (numbers[..., self._places] - self._offset)
+    return self.scale * (numbers[..., self.places] - self.offset)
 
 
 def filtered(facts: Mapping[str, Any], before: Floats, action: Floats) -> Floats:
