@@ -21,7 +21,7 @@ from torch import Tensor
 from gpurobot import extras
 from gpurobot.deploy import latency, manifest
 from gpurobot.deploy.deployed import Controls, Deployed
-from gpurobot.deploy.exported import CONTROLLER, NAMES, Exported, write, write_controller
+from gpurobot.deploy.exported import CONTROLLER, FOLDER, NAMES, Exported, write, write_controller
 from gpurobot.deploy.from_sensors import FromSensors
 from gpurobot.deploy.header import HEADER, UnsupportedError, write_header
 from gpurobot.deploy.policy import Policy
@@ -67,7 +67,7 @@ def export(settings: Export) -> None:
   facts = manifest.describe(config, env, deployed) | {"example": _example(deployed, env)}
   facts |= {"tolerated latency [s]": latency.tolerated(settings, print)} if settings.latency else {}
   run = Path() if settings.demo else checkpoint.find(str(settings.checkpoint)).parent
-  folder = Path(settings.folder or run / "export")
+  folder = Path(settings.folder or run / FOLDER)
   make_folder("folder", folder)
   with tempfile.TemporaryDirectory(dir=folder) as scratch:
     facts["files"] = env.write_files(Path(scratch)) if hasattr(env, "write_files") else []

@@ -108,22 +108,29 @@ def compile_model(source: Source) -> mujoco.MjModel:
   """Return a compiled model that no other code holds."""
   if isinstance(source, mujoco.MjModel):
     return copy.copy(source)
-  if isinstance(source, mujoco.MjSpec):
-    return source.copy().compile()
-  if not isinstance(source, str | os.PathLike):
+  if not isinstance(source, str | os.PathLike | mujoco.MjSpec):
     raise ValueError(f"a model is a file or MJCF text, not {source!r}: give its path")
+  try:
+    return read_spec(source).compile()
+  except (ValueError, RecursionError) as error:  # the latter of files that include others without end
+    raise ValueError(_name(source) + one_line(error).removeprefix(_name(source))) from error
+
+
+def read_spec(source: Source) -> mujoco.MjSpec:
+  """Return a model before it is compiled, which no other code holds."""
+  if isinstance(source, mujoco.MjSpec):
+    return source.copy()
+  if isinstance(source, mujoco.MjModel):
+    raise ValueError("a compiled model has no MJCF; give its file or an MjSpec")
   text = os.fspath(source)
   is_text = text.lstrip().startswith("<")
   if not is_text and not Path(text).is_file():
     raise no_file(Path(text))
-  try:
-    if not is_text and Path(text).suffix.lower() in URDF_ENDINGS:
-      return read_urdf(text).compile()
-    folder = Path() if is_text else Path(text).parent
-    check_size(text if is_text else Path(text).read_text(errors="ignore"), folder)
-    return mujoco.MjModel.from_xml_string(text) if is_text else mujoco.MjModel.from_xml_path(text)
-  except (ValueError, RecursionError) as error:  # the latter of files that include others without end
-    raise ValueError(_name(source) + one_line(error).removeprefix(_name(source))) from error
+  if not is_text and Path(text).suffix.lower() in URDF_ENDINGS:
+    return read_urdf(text)
+  folder = Path() if is_text else Path(text).parent
+  check_size(text if is_text else Path(text).read_text(errors="ignore"), folder)
+  return mujoco.MjSpec.from_string(text) if is_text else mujoco.MjSpec.from_file(text)
 
 
 def _long_builds(mj: mujoco.MjModel, name: str) -> Iterator[str]:

@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mujoco
-
-from physics.load import Source
-from physics.urdf import ENDINGS, read_urdf
+from physics.load import Source, read_spec
 
 FILES = "robot_files"  # folder of the meshes and images beside the model
 
@@ -19,7 +16,7 @@ def save_model(source: Source, path: Path) -> list[Path]:
 
   Raises ValueError for a compiled model, which MuJoCo cannot write, and for one that differs once it is read.
   """
-  spec = _spec(source)
+  spec = read_spec(source)
   written = [path]
   for index, (element, field, place, content) in enumerate(_files(spec)):
     file = path.parent / FILES / f"{index}_{place.name}"
@@ -31,17 +28,6 @@ def save_model(source: Source, path: Path) -> list[Path]:
   spec.compile()
   path.write_text(spec.to_xml())
   return written
-
-
-def _spec(source: Source) -> Any:
-  if isinstance(source, mujoco.MjSpec):
-    return source.copy()
-  if isinstance(source, mujoco.MjModel):
-    raise ValueError("a compiled model has no MJCF; give its file or an MjSpec")
-  text = str(source)
-  if text.lstrip().startswith("<"):
-    return mujoco.MjSpec.from_string(text)
-  return read_urdf(text) if Path(text).suffix.lower() in ENDINGS else mujoco.MjSpec.from_file(text)
 
 
 def _files(spec: Any) -> Iterator[tuple[Any, str, Path, bytes]]:

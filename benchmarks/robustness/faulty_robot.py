@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from gpurobot.deploy.deployed import Deployed
+from gpurobot.deploy.on_robot import Observer, Servos
 
 Floats = NDArray[np.float64]
 Network = Callable[[Floats], tuple[Floats, Floats]]  # observation -> action clipped, and not
@@ -50,21 +51,16 @@ class Robot:
     spec = mujoco.MjSpec.from_file(file)
     spec.option.timestep, spec.option.disableflags = H, mujoco.mjtDisableBit.mjDSBL_ACTUATION
     self.model = spec.compile()
-    parts = {actuator["name"]: actuator for actuator in facts["actuators"]}
-    servos = [parts[control["actuator"]] for control in facts["control"]["controls"]]
-    self.joints = [servo["joint"] for servo in servos]  # in the order of the controls
-    self.kp, self.kd = (np.array([servo[key] for servo in servos]) for key in ("kp", "kv"))
-    self.limit = np.array([servo["force_range"][1] for servo in servos])
+    servos = Servos.of(facts)
+    self.joints = list(servos.joints)  # in the order of the controls
+    self.kp, self.kd, self.limit = servos.kp, servos.kd, servos.torque
     self.order = np.argsort(self.joints)[::-1]  # place among the controls of each of the robot's joints
     self.qpos = np.array([self.model.joint(name).qposadr[0] for name in self.joints])
     self.dofs = np.array([self.model.joint(name).dofadr[0] for name in self.joints])
     self.home = self.model.key("home").qpos[self.qpos]
-    self.sensors = {sensor["name"]: sensor["columns"] for sensor in facts["sensors"]}
-    names = [(name, column) for name, columns in self.sensors.items() for column in columns]
-    columns = facts["observation"]["columns"]
-    self.places = [names.index((column["sensor"], column["column"])) for column in columns]
-    self.blocks = np.array([column["block"] for column in columns])
-    self.scale, self.offset = (np.array([c[key] for c in columns]) for key in ("scale", "offset"))
+    seen = Observer(facts)
+    self.sensors, self.places, self.scale, self.offset = seen.sensors, seen.places, seen.scale, seen.offset
+    self.blocks = np.array([column["block"] for column in facts["observation"]["columns"]])
     self.length = facts["observation"]["history, the oldest first"]
 
 

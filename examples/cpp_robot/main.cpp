@@ -46,7 +46,7 @@ struct State {
   // Component of the unit vector downwards in the axes of the trunk.
   double gravity(int axis) const {
     const auto& [w, x, y, z] = quaternion;
-    const double down[] = {2 * (w * y - x * z), -2 * (w * x + y * z), 2 * (x * x + y * y) - 1};
+    const double down[] = {2 * (w * y - x * z), -2 * (w * x + y * z), x * x + y * y - w * w - z * z};
     return down[axis] / (w * w + x * x + y * y + z * z);
   }
 };

@@ -4,6 +4,7 @@ import importlib
 import json
 import logging
 import re
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +16,12 @@ from torch import Tensor
 
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.from_sensors import FromSensors
+from gpurobot.run import checkpoint
+from gpurobot.settings.config import ConfigError
 
 NAMES = ("policy.onnx", "policy.pt", "policy.json")  # ONNX, TorchScript, and the manifest that both embed
 CONTROLLER = ("controller.onnx", "controller.pt")  # the same function of the numbers of the sensors
+FOLDER = "export"  # of the files, in the folder of a run
 KEY = "gpurobot"  # key of the embedded manifest
 
 
@@ -92,6 +96,19 @@ class Exported:
     self.facts = json.loads(text)
     self._known = self.facts["inputs"]
     self._state = torch.zeros(num_envs, self._known.get("state", {"width": 0})["width"])
+
+  @classmethod
+  def of(cls, folder: Path) -> "Exported":
+    """Return the policy of an export for one robot; raise ConfigError if the folder is none."""
+    file, inside = folder / NAMES[1], folder / FOLDER
+    if file.is_file():
+      return cls(file, 1)
+    fix = "name a folder that gpurobot export has written"
+    if (inside / file.name).is_file():
+      fix = f"name the export in it, {inside}"
+    elif checkpoint.exists(folder):
+      fix = f"write gpurobot export {shlex.quote(str(folder))} first"
+    raise ConfigError(f"'{folder}' has no {file.name}: {fix}")
 
   @torch.no_grad()
   def __call__(self, obs: Mapping[str, Tensor], restart: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from gpurobot.deploy.deployed import Deployed
 from gpurobot.deploy.from_sensors import MEMORY
-from gpurobot.deploy.on_robot import Servos
+from gpurobot.deploy.on_robot import Servos, no_servos
 from gpurobot.learn.distribution import NoisyHead, Squashed
 from gpurobot.learn.estimator import EstimatingInput
 from gpurobot.learn.network import RecurrentCore
@@ -214,7 +214,7 @@ def _sensors(sensors: Sequence[Mapping[str, Any]]) -> str:
 
 def _servos(facts: Mapping[str, Any]) -> str:
   """Return joints, home, ranges and gains of the controls, if all are servos, and the control step."""
-  if not facts["actuators"] or not all(actuator.get("kp") for actuator in facts["actuators"]):
+  if not facts["actuators"] or no_servos(facts):
     return ""
   own = Servos.of(facts)
   numbers = {"kHome": own.home, "kKp": own.kp, "kKd": own.kd}

@@ -3,7 +3,7 @@
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,8 @@ def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
   robot, model = env.scene(env.config), env.model
   columns = names.get(POLICY, env.obs_names["policy"])
   columns = columns[: len(columns) // env.observations.lengths["policy"]]
+  joints = [_joint(env, index) for index in range(model.njnt)]
+  servos = {joint["actuator"] for joint in joints if joint.get("kp")}
   return {
     "robot": _short(robot) if isinstance(robot, Path) else f"see {_place(env.scene)}",
     "rate": {"control [Hz]": 1 / env.dt, "step [s]": env.dt, "physics step [s]": model.timestep},
@@ -164,8 +166,8 @@ def _task(env: Task, names: Mapping[str, Any]) -> dict[str, Any]:
     "actions": {"names": names.get("action", list(env.action_names())), "choices": list(env.choices)},
     "trained with": {kind: names.get(kind) for kind in ("joint", "control")},
     "control": {"controls": _controls(model)},
-    "joints": [_joint(env, index) for index in range(model.njnt)],
-    "actuators": [_actuator(model, index) for index in range(model.nactuator)],
+    "joints": joints,
+    "actuators": [_actuator(model, index, servos) for index in range(model.nactuator)],
     "key_frames": {
       name: {"qpos": model.key_qpos[index].tolist(), "ctrl": model.key_ctrl[index].tolist()}
       for index, name in enumerate(model.key_names)
@@ -244,21 +246,17 @@ def _motor(env: Task, joint: str, qpos: int, qvel: int) -> dict[str, Any]:
   }
 
 
-def _actuator(model: Model, index: int) -> dict[str, Any]:
-  """Return an actuator's joint and parameters: the gains of a servo, MuJoCo's parameters of any other."""
-  gain, bias = model.actuator_gainprm[index], model.actuator_biasprm[index]
-  joint = model.actuator_trntype[index] == 0
-  servo = {"kp": gain[0], "kv": -bias[2]}
-  other = {
-    "gainprm": gain.tolist(),
-    "biasprm": bias.tolist(),
-    "dynprm": model.actuator_dynprm[index].tolist(),
-  }
-  return {
-    "name": model.actuator_names[index],
+def _actuator(model: Model, index: int, servos: Collection[str]) -> dict[str, Any]:
+  """Return an actuator's joint, gear and delay; of one that `servos` lacks also MuJoCo's parameters."""
+  name, joint = model.actuator_names[index], model.actuator_trntype[index] == 0
+  known = {
+    "name": name,
     "joint": model.joint_names[model.actuator_trnid[index, 0]] if joint else None,
     "gear": float(model.actuator_gear[index, 0]),
-    "force_range": model.actuator_forcerange[index].tolist() if model.actuator_forcelimited[index] else None,
     "delay [s]": float(model.actuator_delay[index]),
-    **(servo if model.actuator_is_servo[index] else other),
   }
+  if name in servos:
+    return known
+  force = model.actuator_forcerange[index].tolist() if model.actuator_forcelimited[index] else None
+  parts = {key: getattr(model, f"actuator_{key}")[index].tolist() for key in ("gainprm", "biasprm", "dynprm")}
+  return known | {"force_range": force} | parts

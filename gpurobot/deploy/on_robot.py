@@ -24,13 +24,13 @@ class Observer:
     self.sensors = {sensor["name"]: list(sensor["columns"]) for sensor in facts["sensors"]}
     names = [(name, column) for name, columns in self.sensors.items() for column in columns]
     seen = facts["observation"]["columns"]
-    self._places = [names.index((column["sensor"], column["column"])) for column in seen]
-    self._scale, self._offset = (np.array([column[key] for column in seen]) for key in ("scale", "offset"))
+    self.places = [names.index((column["sensor"], column["column"])) for column in seen]
+    self.scale, self.offset = (np.array([column[key] for column in seen]) for key in ("scale", "offset"))
 
   def __call__(self, sensors: Mapping[str, Floats]) -> Floats:
     """Return the observation [..., width] for the numbers of each sensor [..., columns]."""
     numbers = np.concatenate([sensors[name] for name in self.sensors], -1)
-    return self._scale * (numbers[..., self._places] - self._offset)
+    return self.scale * (numbers[..., self.places] - self.offset)
 
 
 def filtered(facts: Mapping[str, Any], before: Floats, action: Floats) -> Floats:
@@ -57,18 +57,30 @@ class Servos:
   @classmethod
   def of(cls, facts: Mapping[str, Any]) -> "Servos":
     """Look up joints, gains and limits of the controls."""
-    known = {actuator["name"]: actuator for actuator in facts["actuators"]}
-    controls = facts["control"]["controls"]
-    used = [known[control["actuator"]] for control in controls]
-    gains = np.array([[own.get("kp", 0.0), own.get("kv", 0.0)] for own in used], np.float64)
-    torque = np.array([(own["force_range"] or [0, np.inf])[1] for own in used], np.float64)
-    own = {joint["name"]: joint for joint in facts["joints"]}
-    joints = [own.get(actuator["joint"], {}) for actuator in used]
+    driven, controls = _driven(facts), facts["control"]["controls"]
+    joints = [driven.get(control["actuator"], {}) for control in controls]
     spans = [
       control["range"] or joint.get("range") or [-np.inf, np.inf]
       for control, joint in zip(controls, joints, strict=True)
     ]
     low, high = np.array(spans, np.float64).T
-    home = np.array([joint.get("home", 0.0) for joint in joints], np.float64)
-    names = tuple(str(each["joint"]) for each in used)
-    return cls(names, gains[:, 0], gains[:, 1], torque, low, high, home)
+    keys = ("kp", "kd", "home", "torque_limit")  # null, and nan here, where there is none
+    numbers = np.array([[joint.get(key) for key in keys] for joint in joints], np.float64).T
+    kp, kd, home = np.nan_to_num(numbers[:3])
+    names = tuple(str(joint.get("name")) for joint in joints)
+    return cls(names, kp, kd, np.nan_to_num(numbers[3], nan=np.inf), low, high, home)
+
+
+def no_servos(facts: Mapping[str, Any]) -> list[str]:
+  """Return the names of a manifest's actuators that are no servo of a joint's own angle."""
+  driven = _driven(facts)
+  return [
+    actuator["name"]
+    for actuator in facts.get("actuators", ())
+    if not driven.get(actuator["name"], {}).get("kp") or actuator["gear"] != 1
+  ]
+
+
+def _driven(facts: Mapping[str, Any]) -> dict[Any, Mapping[str, Any]]:
+  """Return the joints of a manifest by the names of their actuators."""
+  return {joint.get("actuator"): joint for joint in facts.get("joints", ())}

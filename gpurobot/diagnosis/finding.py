@@ -52,8 +52,8 @@ KINDS = {
   "held": Kind("not every action is sent", "send every action, and hold it until the next"),
   "rate": Kind("another control rate", "run the policy every `step [s]` of `rate`", 1),
   "drift": Kind("clocks drift apart", "use one clock, or synchronise the two", 1),
-  "kp": Kind("other stiffness", "use `kp` of `actuators`", 1),
-  "kd": Kind("other damping", "use `kv` of `actuators`", 1),
+  "kp": Kind("other stiffness", "use `kp` of `joints`", 1),
+  "kd": Kind("other damping", "use `kd` of `joints`", 1),
   "sensor_latency": Kind(
     "sensors late", "read the newest message, or train with a larger env.action_delay", 1
   ),

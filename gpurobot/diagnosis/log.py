@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gpurobot.deploy.exported import NAMES, Exported
+from gpurobot.deploy.exported import Exported
 from gpurobot.deploy.on_robot import Floats, Servos
 from gpurobot.settings.config import ConfigError
 
@@ -41,10 +41,7 @@ class Log:
 
 def read_policy(folder: Path) -> Exported:
   """Return the exported policy of a folder; raise ConfigError if it cannot be replayed."""
-  file = folder / NAMES[1]
-  if not file.is_file():
-    raise ConfigError(f"policy={folder} has no {NAMES[1]}: name a folder that gpurobot export has written")
-  policy = Exported(file, 1)
+  policy = Exported.of(folder)
   if not policy.facts.get("observation", {}).get("columns"):
     raise ConfigError(f"policy={folder}: its task declares no sensors, so a log cannot be compared with it")
   return policy

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from gpurobot.deploy.exported import NAMES, Exported
-from gpurobot.deploy.on_robot import Floats, Observer, Servos, filtered
+from gpurobot.deploy.on_robot import Floats, Observer, Servos, filtered, no_servos
 from gpurobot.robot.interface import State
 from gpurobot.settings.config import ConfigError
 
@@ -34,14 +34,11 @@ class Controller:
 
   def __init__(self, folder: Path) -> None:
     """Read an export; raise ConfigError if a robot cannot be run with it."""
-    file = folder / NAMES[1]
-    if not file.is_file():
-      raise ConfigError(f"'{folder}' has no {NAMES[1]}: name a folder that gpurobot export has written")
+    self._policy = Exported.of(folder)
     self.text = (folder / NAMES[2]).read_text()
-    self._policy = Exported(file, 1)
     self.facts = facts = self._policy.facts
     if problem := next(_problems(facts), ""):
-      raise ConfigError(f"{file}: {problem}")
+      raise ConfigError(f"{folder}: {problem}")
     self.step_seconds: float = facts["rate"]["step [s]"]
     self.servos = Servos.of(facts)
     self._observer = Observer(facts)
@@ -111,9 +108,7 @@ def _problems(facts: dict[str, Any]) -> Iterator[str]:
   )
   if facts.get("control", {}).get("offset") is None:
     yield "its targets depend on more than the action, so the runner cannot command them"
-  for actuator in facts.get("actuators", ()):
-    if actuator["joint"] is None or not actuator.get("kp") or actuator["gear"] != 1:
-      yield f"the actuator '{actuator['name']}' is no servo of a joint"
+  yield from (f"the actuator '{name}' is no servo of a joint" for name in no_servos(facts))
   if "home" not in facts.get("key_frames", {}):
     yield "there is no key frame 'home' to start from: add one to the robot's file"
   if all(joint["type"] != "free" for joint in facts.get("joints", ())):

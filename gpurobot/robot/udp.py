@@ -54,16 +54,15 @@ class SimulatedProcess:
 
     Raises ConfigError if the file has no such robot.
     """
-    self._scratch = tempfile.TemporaryDirectory()
-    given = dataclasses.asdict(settings)
-    given |= {"model": str(_readable(model, Path(self._scratch.name))), **pose}
-    words, variables = process.python("-c", program, json.dumps(given))
-    pipe = subprocess.PIPE
-    self.popen = subprocess.Popen(
-      words, env=variables, stdin=pipe, stdout=pipe, text=True, start_new_session=True
-    )  # Ctrl-C in the terminal is for the controller alone
-    assert self.popen.stdout is not None
-    self.answer: dict[str, Any] = json.loads(self.popen.stdout.readline() or "{}")
+    with tempfile.TemporaryDirectory() as scratch:
+      given = dataclasses.asdict(settings) | {"model": str(_readable(model, Path(scratch))), **pose}
+      words, variables = process.python("-c", program, json.dumps(given))
+      pipe = subprocess.PIPE
+      self.popen = subprocess.Popen(
+        words, env=variables, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+      )  # Ctrl-C in the terminal is for the controller alone
+      assert self.popen.stdout is not None
+      self.answer: dict[str, Any] = json.loads(self.popen.stdout.readline() or "{}")  # it has read its file
     if "joints" not in self.answer:
       self.close()
       raise ConfigError(f"sim.model={model}: {self.answer.get('error', 'its process has ended')}")
@@ -75,7 +74,6 @@ class SimulatedProcess:
     except subprocess.TimeoutExpired:
       self.popen.kill()
       text, _ = self.popen.communicate()
-    self._scratch.cleanup()
     if not text:
       return ""
     answer = json.loads(text)

@@ -8,6 +8,7 @@ from mujoco import mjtBuiltin, mjtGeom, mjtLightType, mjtTexture, mjtTextureRole
 from numpy.typing import NDArray
 
 from gpurobot.viewer.framing import GROUND, corners, find_robot, subject
+from physics.load import read_spec
 
 FLOOR = "gpurobot_floor"  # texture, material, body and geom
 EARTH, TILE, HORIZON, ZENITH = (0.5, 0.55, 0.6), (0.6, 0.65, 0.7), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
@@ -24,7 +25,7 @@ def dressed(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjModel:
   Ground without a material gets a pattern. Planes without one have no edge, as in the physics. Additions
   have the last indices and touch nothing, so states and sizes of the scene fit the model.
   """
-  spec = _spec(scene)
+  spec = read_spec(scene)
   _add_sky(spec)
   _add_pattern(spec)
   if not any(geom.type in GROUND for geom in spec.geoms):
@@ -44,14 +45,6 @@ def sky() -> NDArray[np.uint8]:
   """Return the sky's colours as an image [height, 1, 3], from the zenith to the horizon and below."""
   height = np.linspace(0, 2, 64).clip(max=1)[:, None, None]
   return (255 * (height * HORIZON + (1 - height) * ZENITH)).astype(np.uint8)
-
-
-def _spec(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjSpec:
-  """Return a scene as a spec that no other code holds."""
-  if isinstance(scene, mujoco.MjSpec):
-    return scene.copy()
-  text = os.fspath(scene)
-  return mujoco.MjSpec.from_string(text) if text.lstrip().startswith("<") else mujoco.MjSpec.from_file(text)
 
 
 def _add_sky(spec: mujoco.MjSpec) -> None:

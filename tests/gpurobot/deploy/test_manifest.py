@@ -37,10 +37,7 @@ def test_a_walking_robot_is_described():
     "sign": 1, "zero": 0, "home": 0.9, "actuator": "FR_thigh", "kp": 35, "kd": 0.5, "torque_limit": 23.7,
     "speed_limit": None, "armature": 0.00448, "damping": 0.01, "friction_loss": 0.2,
   }  # fmt: skip
-  assert found["actuators"][2] == {
-    "name": "FR_calf", "joint": "FR_calf", "gear": 1, "force_range": [-35.55, 35.55], "delay [s]": 0,
-    "kp": 35, "kv": 0.5,
-  }  # fmt: skip
+  assert found["actuators"][2] == {"name": "FR_calf", "joint": "FR_calf", "gear": 1, "delay [s]": 0}
   assert [action["actuator"] for action in found["control"]["controls"]] == found["actions"]["names"]
   assert found["control"]["gain"][1][:3] == [0, 0.5, 0]
   assert found["key_frames"]["home"]["qpos"][7:10] == [0, 0.9, -1.8]
@@ -82,7 +79,8 @@ def test_motors_are_described_by_their_gears():
   knee = next(each for each in found["actuators"] if each["name"] == "right_knee")
   assert knee["gear"] > 1
   assert knee["gainprm"][0] == 1
-  assert "kp" not in knee
+  joint = next(each for each in found["joints"] if each.get("actuator") == "right_knee")
+  assert (joint["kp"], joint["torque_limit"]) == (None, knee["gear"])
 
 
 def test_what_controls_depend_on_is_left_to_the_caller():

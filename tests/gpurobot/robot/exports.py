@@ -29,14 +29,14 @@ def environment(name, **settings):
   return module.Task(config.env, 1, random=Random(0, 1), training=False, simulation=simulation), config
 
 
-def write_export(folder: Path, name: str, still=True, header=False, **settings):
-  """Write the export of a policy with random weights, or with the action zero; return its environment."""
+def write_export(folder: Path, name: str, weights=0.0, header=False, **settings):
+  """Write the export of a policy with random weights times `weights`; return its environment."""
   env, config = environment(name, **settings)
   width = sum(block.shape[1] for block in env.observe()["policy"].values())
   dims = {"policy": width * env.observations.lengths["policy"], "critic": 3}
   policy = make(dims, env.num_actions)
-  for parameter in policy.agent.network.parameters() if still else ():
-    parameter.data.zero_()
+  for parameter in policy.agent.network.parameters():
+    parameter.data *= weights
   controls = Controls(env.stance.float(), torch.diag(env.angle_scale).float())
   deployed = Deployed(policy, controls, env.action_filter())
   facts = describe(config, env, deployed)

@@ -25,7 +25,7 @@ FILTERED = {"action_lowpass": 8.0, "action_rate": 4.0}
 
 @pytest.mark.parametrize(("name", "settings"), [("quadruped", FILTERED), ("biped", {})])
 def test_it_observes_and_commands_as_the_task_does(name, settings, tmp_path):
-  env = write_export(tmp_path, name, still=False, history_policy=2, **settings)
+  env = write_export(tmp_path, name, weights=1.0, history_policy=2, **settings)
   controller = Controller(tmp_path)
   joints = sorted(controller.servos.joints)
   places = controller.robot_columns(joints)
@@ -63,7 +63,7 @@ MISTAKES = {
   "declares no sensors": lambda facts: facts.update(sensors=[]),
   "no image 'view'": _image,
   "depend on more than the action": lambda facts: facts["control"].update(offset=None, gain=None),
-  "'FR_hip' is no servo": lambda facts: facts["actuators"][0].pop("kp"),
+  "'FR_hip' is no servo": lambda facts: facts["joints"][1].pop("actuator"),
   "no key frame 'home'": lambda facts: facts.update(key_frames={}),
   "fixed to the world": lambda facts: facts["joints"].pop(0),
 }

@@ -112,13 +112,18 @@ def test_a_robot_that_falls_silent_ends_the_run(kind, standing, tmp_path, monkey
 
 
 def test_mistakes_are_told_in_a_line(standing, tmp_path, capsys):
-  fixed, other = tmp_path / "arm.xml", tmp_path / "other"
+  fixed, run_folder, trained = (tmp_path / name for name in ("arm.xml", "run", "trained"))
+  other = run_folder / "export"
+  trained.mkdir()
+  (trained / "checkpoint.pt").touch()
   fixed.write_text("<mujoco><worldbody><geom size='1'/></worldbody></mujoco>")
   shutil.copytree(standing, other)
   (other / "robot.xml").unlink()
   for words, text in (
     ([], "export=<folder> is missing"),
     ([str(tmp_path)], "has no policy.pt: name a folder that gpurobot export has written"),
+    ([str(run_folder)], f"has no policy.pt: name the export in it, {other}"),
+    ([str(trained)], f"has no policy.pt: write gpurobot export {trained} first"),
     ([str(standing), "command=[1]"], "has 1 numbers, not 3: forward, "),
     ([str(standing), "command=[2,0,0]"], "command=[2.0, 0.0, 0.0]: forward is from -1 to 1 in the training"),
     ([str(standing), "log=log.csv"], "log=log.csv: the log is a file with the ending .npz"),
