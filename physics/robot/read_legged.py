@@ -14,7 +14,7 @@ from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import LeggedRobot
 from physics.robot.mirror import mirror_of
 from physics.robot.names import known_name, named_joints
-from physics.robot.prepare import finish, hold, sense, soles_at_home
+from physics.robot.prepare import exclude_overlaps, finish, hold, sense, soles_at_home
 from physics.robot.servo import (
   GRAVITY,
   facts,
@@ -60,7 +60,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   angles = skeleton.data.qpos[skeleton.columns].copy()
   stance = angles if home else targets_of(skeleton, servos, standing_load(skeleton, legs))
   finish(spec, skeleton, stance, asked.timestep)
-  model = compiled(spec, asked.path)
+  model = _compiled(spec, asked, doubts)
   doubts += [*frame_doubts(skeleton), *motion_doubts(model, len(legs))]
   robot = LeggedRobot(
     path=asked.path,
@@ -83,6 +83,14 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
     doubts=tuple(doubts),
   )
   return robot, spec
+
+
+def _compiled(spec: mujoco.MjSpec, asked: Asked, doubts: list[str]) -> mujoco.MjModel:
+  """Return the model, in which links that overlap at home do not collide."""
+  model = compiled(spec, asked.path)
+  overlaps = exclude_overlaps(spec, model) if asked.self_collision else []
+  doubts += overlaps
+  return compiled(spec, asked.path) if overlaps else model
 
 
 def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, str | None]:
