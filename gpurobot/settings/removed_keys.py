@@ -1,11 +1,15 @@
 """Keys of older versions that were renamed, or became constants."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from gpurobot.settings.values import to_text
 
-RENAMED = {"sac.quiet_envs": "sac.greedy_envs", "td3.quiet_envs": "td3.greedy_envs"}
+RENAMED = {
+  "sac.quiet_envs": "sac.greedy_envs",
+  "td3.quiet_envs": "td3.greedy_envs",
+  "env.joint_offset": "env.encoder_bias",
+}
 # Constants of the modules of gpurobot/learn/ that use them, where their reasons are.
 CONSTANTS: dict[str, Any] = {
   "ppo.lr_min": 1e-6,
@@ -22,15 +26,19 @@ CONSTANTS: dict[str, Any] = {
 }
 
 
+def renamed(key: str, known: Container[str]) -> str:
+  """Return the present name of a key that is not among the `known` ones."""
+  return key if key in known else RENAMED.get(key, key)
+
+
 def present(saved: Mapping[str, Any]) -> dict[str, Any]:
-  """Return saved settings under their present keys, without those with the value of the constant."""
-  kept = {key: value for key, value in saved.items() if key not in CONSTANTS or value != CONSTANTS[key]}
-  return {RENAMED.get(key, key): value for key, value in kept.items()}
+  """Return saved settings without those with the value of the constant."""
+  return {key: value for key, value in saved.items() if key not in CONSTANTS or value != CONSTANTS[key]}
 
 
 def without_constants(saved: Mapping[str, Any]) -> dict[str, Any]:
-  """Return saved settings under their present keys, as far as they exist: those that a policy needs."""
-  return {key: value for key, value in present(saved).items() if key not in CONSTANTS}
+  """Return saved settings as far as they exist: those that a policy needs."""
+  return {key: value for key, value in saved.items() if key not in CONSTANTS}
 
 
 def successor(keys: Iterable[str]) -> str:

@@ -243,7 +243,8 @@ class Task(sensor_errors.Task):
 
   def targets(self) -> Tensor:
     """Return the joint targets of each physics step [num_envs, substeps, nu] [rad]."""
-    return self.stance + self.angle_scale * self.arrived()
+    targets = self.stance + self.angle_scale * self.arrived()
+    return targets - self.apart(self.bias)["angles"].unsqueeze(1) if self.has_errors else targets
 
   def arrived(self) -> Tensor:
     """Return the actions at the motors in each physics step [num_envs, substeps, nu]: filtered and late."""

@@ -5,7 +5,7 @@ hand to 0.01 to 0.02 rad, and a bus delivers readings 1 to 10 ms late.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from tasks import base
 from tasks.base import option
 
-GROUPS = ({"angular_velocity", "gravity"}, {"angles", "speeds"})  # the IMU's sensors, the encoders'
+GROUPS = ({"angular_velocity", "gravity", "attitude"}, {"angles", "speeds"})  # of the IMU, of the encoders
 MOST_LOST = 4  # packets lost in a row
 
 
@@ -25,7 +25,9 @@ class Config(base.Config):
   gyro_bias: float = option(0.0, "largest bias of the gyro in an episode, along each axis", "rad/s", low=0)
   gyro_drift: float = option(0.0, "random walk of the gyro's bias in a second", "rad/s", low=0)
   tilt_bias: float = option(0.0, "largest error of the IMU's roll and pitch in an episode", "rad", low=0)
-  encoder_bias: float = option(0.0, "largest error of a joint's zero in an episode", "rad", low=0)
+  encoder_bias: float = option(
+    0.0, "largest error of a joint's zero in an episode, which its servo shares", "rad", low=0
+  )
   encoder_step: float = option(0.0, "resolution of the joint angles", "rad", low=0)
   imu_latency: float = option(0.0, "age of the IMU's readings", "s", low=0)
   encoder_latency: float = option(0.0, "age of the encoders' readings", "s", low=0)
@@ -39,20 +41,23 @@ SETTINGS = tuple(vars(Config)["__annotations__"])
 class Task(base.Task):
   """Task of a robot with an IMU and joint encoders; its `sensors` include `sensors.legged`."""
 
+  applied: Collection[str] = ()  # settings that the task applies itself
   config: Config
 
-  def make_errors(self) -> None:
-    """Create the buffers of the errors; `setup` calls it once `sensors` is set."""
-    config = self.config
-    self.has_errors = self.training and any(getattr(config, name) for name in SETTINGS)
+  def make_errors(self, **further: int) -> None:
+    """Create the buffers of the errors; `setup` calls it once `sensors` is set.
+
+    further: widths of readings that are no sensors.
+    """
+    config, names = self.config, [name for name in SETTINGS if name not in self.applied]
+    self.has_errors = self.training and any(getattr(config, name) for name in names)
     if not self.has_errors:
       return
-    self.read_widths = {
-      name: len(self.sensors[name].columns) for group in GROUPS for name in self.sensors if name in group
-    }
+    widths = {name: len(sensor.columns) for name, sensor in self.sensors.items()} | further
+    self.read_widths = {name: widths[name] for group in GROUPS for name in widths if name in group}
     width = sum(self.read_widths.values())
     # Errors of roll and pitch are small: gravity stays a unit vector nearly.
-    spread = {"angular_velocity": config.gyro_bias, "angles": config.encoder_bias}
+    spread = {"angular_velocity": config.gyro_bias, "angles": config.encoder_bias * ("encoder_bias" in names)}
     self.bias_spread = self._readings({**spread, "gravity": (config.tilt_bias, config.tilt_bias, 0.0)})
     self.bias_drift = self._readings({"angular_velocity": config.gyro_drift * math.sqrt(self.dt)})
     self.reading_group = self._readings(dict.fromkeys(GROUPS[1], 1.0)).long()  # 0: the IMU's
@@ -79,7 +84,7 @@ class Task(base.Task):
   def remember_readings(self) -> None:
     """Keep the present readings for later steps, before the simulation takes one; `control` calls it."""
     if self.has_errors and self.past_readings.shape[1]:
-      now = self._joined(self.measure()).unsqueeze(1)
+      now = self.joined(self.measure()).unsqueeze(1)
       self.past_readings.copy_(torch.cat([now, self.past_readings[:, :-1]], 1))
       self.known_readings.add_(1).clamp_(max=self.past_readings.shape[1])
 
@@ -98,8 +103,7 @@ class Task(base.Task):
 
     Other sensors are unchanged.
     """
-    now = self._late(self._joined(measured)) + self.bias
-    readings = dict(zip(self.read_widths, now.split([*self.read_widths.values()], 1), strict=True))
+    readings = self.apart(self._late(self.joined(measured)) + self.bias)
     if step := self.config.encoder_step:
       readings["angles"] = (readings["angles"] / step).round() * step
     return {**measured, **readings}
@@ -116,5 +120,10 @@ class Task(base.Task):
     )
     return torch.lerp(later, earlier, age.frac())
 
-  def _joined(self, measured: Mapping[str, Tensor]) -> Tensor:
+  def joined(self, measured: Mapping[str, Tensor]) -> Tensor:
+    """Return the readings of what is `measured` [num_envs, width], without errors."""
     return torch.cat([measured[name] for name in self.read_widths], 1)
+
+  def apart(self, readings: Tensor) -> dict[str, Tensor]:
+    """Return readings, or their bias, [num_envs, width] by name."""
+    return dict(zip(self.read_widths, readings.split([*self.read_widths.values()], 1), strict=True))

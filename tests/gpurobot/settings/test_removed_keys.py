@@ -11,7 +11,7 @@ from gpurobot.run import checkpoint
 from gpurobot.settings.config import ConfigError, TrainConfig, leaves
 from gpurobot.settings.removed_keys import CONSTANTS, RENAMED
 from gpurobot.shell import cli
-from tasks import load
+from tasks import load, motion_track
 from tests.gpurobot import toy
 from tests.mistakes.told import told
 
@@ -54,7 +54,7 @@ def test_constants_are_those_of_the_code():
   assert (
     VALUES | {f"{name}.{key}": OFF_POLICY[key] for name in ("sac", "td3") for key in OFF_POLICY} == CONSTANTS
   )
-  known = leaves(TrainConfig())
+  known = leaves(TrainConfig(env=motion_track.Config()))
   assert known.keys() & {*CONSTANTS, *RENAMED} == set()
   assert known.keys() >= {*RENAMED.values()}
 
