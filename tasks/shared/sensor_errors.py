@@ -68,7 +68,7 @@ class Task(base.Task):
     self.bias = self.buffer(width)
     self.past_readings = self.buffer(steps, width)  # without errors, the latest first
     self.known_readings = self.buffer(dtype=torch.int64)  # number of them in this episode
-    self.lost = self.buffer(len(GROUPS))  # packets lost in a row
+    self.lost_packets = self.buffer(len(GROUPS))  # packets lost in a row
 
   def _readings(self, values: Mapping[str, float | tuple[float, ...]]) -> Tensor:
     """Return a number for each column of the readings [width]."""
@@ -96,7 +96,7 @@ class Task(base.Task):
       self.bias += self.bias_drift * self.random.normal("gyro drift", (len(self.bias_drift),))
     if self.config.packet_loss:
       missing = self.random.uniform("packet loss", (len(GROUPS),)) < self.config.packet_loss
-      self.lost.copy_((self.lost + 1).clamp(max=MOST_LOST) * missing)
+      self.lost_packets.copy_((self.lost_packets + 1).clamp(max=MOST_LOST) * missing)
 
   def read(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return `measured` [num_envs, n] with the errors of this step, if it `has_errors`.
@@ -113,7 +113,8 @@ class Task(base.Task):
     if not self.past_readings.shape[1]:
       return now
     jitter = self.config.latency_jitter / self.dt * self.random.uniform("jitter", (len(GROUPS),), -1.0, 1.0)
-    age = (self.reading_age + self.lost + jitter).clamp(min=0).minimum(self.known_readings.unsqueeze(1))
+    age = (self.reading_age + self.lost_packets + jitter).clamp(min=0)
+    age = age.minimum(self.known_readings.unsqueeze(1))
     age, all_readings = age[:, self.reading_group], torch.cat([now.unsqueeze(1), self.past_readings], 1)
     later, earlier = (
       all_readings.gather(1, index.long().unsqueeze(1)).squeeze(1) for index in (age.floor(), age.ceil())
@@ -122,7 +123,7 @@ class Task(base.Task):
 
   def joined(self, measured: Mapping[str, Tensor]) -> Tensor:
     """Return the readings of what is `measured` [num_envs, width], without errors."""
-    return torch.cat([measured[name] for name in self.read_widths], 1)
+    return torch.cat([measured[name] for name in self.read_widths], 1).float()
 
   def apart(self, readings: Tensor) -> dict[str, Tensor]:
     """Return readings, or their bias, [num_envs, width] by name."""
