@@ -84,9 +84,7 @@ class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, sensor
   trunk_shift: float = option(
     0.02, "largest shift of the anchor's centre of mass in training, along each axis", "m", low=0
   )
-  encoder_bias: float = option(
-    0.01, "largest error of a joint's zero in an episode, which its servo shares", "rad", low=0
-  )
+  encoder_bias: float = option(0.01, "largest error of a joint's zero, also of its servo's", "rad", low=0)
   see_velocity: bool = option(
     False, "whether the policy observes its velocity and its place in the world, which no sensor measures"
   )
@@ -120,7 +118,6 @@ class Task(sensor_errors.Task):
 
   vary = ("geom_friction", "body_mass", "body_inertia", "body_ipos")
   outputs = ("xpos", "xquat", "cvel", "subtree_com", "actuator_force")
-  applied = ("encoder_bias",)
   config: Config
 
   @classmethod
@@ -164,7 +161,7 @@ class Task(sensor_errors.Task):
     unmeasured = dict.fromkeys(("anchor_place", "velocity"), "env.see_velocity=true")
     self.hidden = {} if config.see_velocity else unmeasured
     self.sensors = self._sensors(robot)
-    self.make_errors(attitude=9)
+    self.make_errors(applied=["encoder_bias"], attitude=9)
     if self.training:
       self._disturb()
 
@@ -320,10 +317,10 @@ class Task(sensor_errors.Task):
     readings = super().read(measured)
     turn = readings.pop("attitude").unflatten(1, (3, 3)).transpose(1, 2)
     turn = turn @ quat.to_matrix(self.library.take_first("xquat", self.row()))
-    tilt = self.apart(self.bias)["gravity"]  # of (0, 0, -1), by a rotation about the axis
-    axis = torch.stack([tilt[:, 1], -tilt[:, 0], tilt[:, 2]], 1).unsqueeze(2)
-    turn = turn + torch.linalg.cross(axis.expand_as(turn), turn, dim=1)
-    return {**readings, "anchor_turn": turn[:, :, :2].flatten(1)}
+    one, two, up = turn[:, :, :2].unbind(1)
+    x, y, _ = self.apart(self.bias)["gravity"].unsqueeze(2).unbind(1)
+    turn = torch.stack([one - x * up, two - y * up, up + x * one + y * two], 1)  # as (0, 0, -1) turns
+    return {**readings, "anchor_turn": turn.flatten(1)}
 
   def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return what is measured, with joint angles as offsets from home and scaled joint speeds."""
@@ -331,16 +328,14 @@ class Task(sensor_errors.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what is measured; for the critic also the bodies in the anchor's frame and the robot's draws."""
-    measured, (place, turn) = self.measure(), self.places()
-    blocks = self.policy_blocks(measured)
-    read = self.policy_blocks(self.read(measured)) if self.has_errors else blocks
+    place, turn = self.places()
     rotation = quat.to_matrix(turn[:, 0]).unsqueeze(1)
     hidden = {
       "bodies": quat.to_body(rotation, (place - place[:, :1])[:, 1:]).flatten(1),
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.anchor],
     }
-    return {"policy": self.seen(read), "critic": blocks | hidden}
+    return self.groups(hidden)
 
   def metrics(self) -> dict[str, Tensor]:
     """Return mean errors of joints [rad], bodies beside the anchor and anchor [m], and the steadiness."""

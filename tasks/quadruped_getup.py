@@ -182,16 +182,13 @@ class Task(sensor_errors.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what the robot measures; for the critic also what it cannot measure."""
-    measured = self.measure()
-    blocks = self.policy_blocks(measured)
     hidden = {
       "height": self.sim.qpos[:, 2],
       "waits": self.waits,
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.trunk],
     }
-    read = self.policy_blocks(self.read(measured)) if self.has_errors else blocks
-    return {"policy": self.seen(read), "critic": blocks | hidden}
+    return self.groups(hidden)
 
   def metrics(self) -> dict[str, Tensor]:
     """Return trunk height [m], whether the robot stands still, its steadiness, and its ranges' growth."""

@@ -1,15 +1,12 @@
 """Keys of older versions that were renamed, or became constants."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpurobot.settings.values import to_text
 
-RENAMED = {
-  "sac.quiet_envs": "sac.greedy_envs",
-  "td3.quiet_envs": "td3.greedy_envs",
-  "env.joint_offset": "env.encoder_bias",
-}
+RENAMED = {f"{name}.quiet_envs": f"{name}.greedy_envs" for name in ("sac", "td3")}
+RENAMED["env.joint_offset"] = "env.encoder_bias"  # but where a task has a setting of the old name
 # Constants of the modules of gpurobot/learn/ that use them, where their reasons are.
 CONSTANTS: dict[str, Any] = {
   "ppo.lr_min": 1e-6,
@@ -24,11 +21,6 @@ CONSTANTS: dict[str, Any] = {
   "sac.max_grad_norm": 1.0,
   "td3.max_grad_norm": 1.0,
 }
-
-
-def renamed(key: str, known: Container[str]) -> str:
-  """Return the present name of a key that is not among the `known` ones."""
-  return key if key in known else RENAMED.get(key, key)
 
 
 def present(saved: Mapping[str, Any]) -> dict[str, Any]:

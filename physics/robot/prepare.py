@@ -73,22 +73,22 @@ def finish(spec: mujoco.MjSpec, skeleton: Skeleton, stance: Floats, timestep: fl
   spec.add_key(name="home", qpos=qpos, ctrl=stance)
 
 
-def exclude_overlaps(spec: mujoco.MjSpec, mj: mujoco.MjModel) -> list[str]:
-  """Let bodies with shapes that overlap in the keyframe `home` pass through each other; return a doubt."""
-  data = mujoco.MjData(mj)
-  mujoco.mj_resetDataKeyframe(mj, data, 0)
+def exclude_overlaps(spec: mujoco.MjSpec, skeleton: Skeleton, doubts: list[str]) -> None:
+  """Let bodies that overlap in the present pose pass through each other."""
+  mj, data = skeleton.mj, skeleton.data
+  mj.opt.disableflags = 0
   mujoco.mj_forward(mj, data)
   bodies = mj.geom_bodyid[data.contact.geom]  # [contacts, 2]
-  found = bodies[(data.contact.dist < 0) & bodies.all(1)]
-  pairs = [(mj.body(one).name, mj.body(other).name) for one, other in np.unique(np.sort(found), axis=0)]
+  found = np.unique(np.sort(bodies[(data.contact.dist < 0) & bodies.all(1)]), axis=0)
+  pairs = [[*map(skeleton.body_name, pair)] for pair in found]
   for one, other in pairs:
     spec.add_exclude(bodyname1=one, bodyname2=other)
-  for pair in list(spec.pairs):
-    names = (mj.body(mj.geom(name).bodyid[0]).name for name in (pair.geomname1, pair.geomname2))
-    if {*names} in map(set, pairs):
+  if pairs:
+    such = "{} pairs of links overlap at home and do not collide, such as '{}' and '{}'"
+    doubts.append(such.format(len(pairs), *pairs[0]))
+  for pair in list(spec.pairs):  # they collide in spite of an exclude
+    if sorted(mj.geom(name).bodyid[0] for name in (pair.geomname1, pair.geomname2)) in found.tolist():
       spec.delete(pair)
-  such = "{} pairs of links overlap at home and do not collide, such as '{}' and '{}'"
-  return [such.format(len(pairs), *pairs[0])] if pairs else []
 
 
 def soles_at_home(mj: mujoco.MjModel, legs: list[Leg]) -> tuple[float, ...]:

@@ -47,7 +47,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   doubts: list[str] = []
   spec, skeleton, key = _opened(asked, doubts)
   legs = _legs(skeleton, asked, doubts)
-  home = _home(skeleton, legs, asked, key, doubts)
+  home = _home(skeleton, legs, asked, key, doubts, spec)
   leg_length = float(np.mean([skeleton.data.xanchor[leg.joints[0], 2] for leg in legs]))
   hold(spec, skeleton, _held(skeleton, asked))
   trunk = _trunk(skeleton, asked)
@@ -60,7 +60,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   angles = skeleton.data.qpos[skeleton.columns].copy()
   stance = angles if home else targets_of(skeleton, servos, standing_load(skeleton, legs))
   finish(spec, skeleton, stance, asked.timestep)
-  model = _compiled(spec, asked, doubts)
+  model = compiled(spec, asked.path)
   doubts += [*frame_doubts(skeleton), *motion_doubts(model, len(legs))]
   robot = LeggedRobot(
     path=asked.path,
@@ -83,14 +83,6 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
     doubts=tuple(doubts),
   )
   return robot, spec
-
-
-def _compiled(spec: mujoco.MjSpec, asked: Asked, doubts: list[str]) -> mujoco.MjModel:
-  """Return the model, in which links that overlap at home do not collide."""
-  model = compiled(spec, asked.path)
-  overlaps = exclude_overlaps(spec, model) if asked.self_collision else []
-  doubts += overlaps
-  return compiled(spec, asked.path) if overlaps else model
 
 
 def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, str | None]:
@@ -143,15 +135,16 @@ def _found_legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
 
 
 def _home(
-  skeleton: Skeleton, legs: list[Leg], asked: Asked, key: str | None, doubts: list[str]
+  skeleton: Skeleton, legs: list[Leg], asked: Asked, key: str | None, doubts: list[str], spec: mujoco.MjSpec
 ) -> str | None:
-  """Keep the pose of a keyframe and return its name, or bend the legs."""
+  """Keep the pose of a keyframe and return its name, or bend the legs; exclude what overlaps then."""
   if key and not asked.home and lies(skeleton, legs):
     doubts.append(f"the robot lies in the keyframe '{key}': write env.home={key} to begin there nevertheless")
     skeleton.relax()
     key = None
   if key is None:
     bend(skeleton, legs)
+  exclude_overlaps(spec, skeleton, doubts)
   return key
 
 

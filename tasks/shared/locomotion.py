@@ -316,8 +316,6 @@ class Task(sensor_errors.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what the robot measures; for the critic also what it cannot measure."""
-    measured = self.measure()
-    blocks = self.policy_blocks(measured)
     hidden = {
       "feet": self.sim.sensordata[:, self.touch],
       "air_time": self.air_time,
@@ -325,8 +323,7 @@ class Task(sensor_errors.Task):
       "mass": self.sim.body_mass[:, self.chest],
       "delay": self.delay,
     }
-    read = self.policy_blocks(self.read(measured)) if self.has_errors else blocks
-    return {"policy": self.seen(read), "critic": blocks | hidden}
+    return self.groups(hidden)
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command, and the steadiness."""

@@ -25,9 +25,7 @@ class Config(base.Config):
   gyro_bias: float = option(0.0, "largest bias of the gyro in an episode, along each axis", "rad/s", low=0)
   gyro_drift: float = option(0.0, "random walk of the gyro's bias in a second", "rad/s", low=0)
   tilt_bias: float = option(0.0, "largest error of the IMU's roll and pitch in an episode", "rad", low=0)
-  encoder_bias: float = option(
-    0.0, "largest error of a joint's zero in an episode, which its servo shares", "rad", low=0
-  )
+  encoder_bias: float = option(0.0, "largest error of a joint's zero, also of its servo's", "rad", low=0)
   encoder_step: float = option(0.0, "resolution of the joint angles", "rad", low=0)
   imu_latency: float = option(0.0, "age of the IMU's readings", "s", low=0)
   encoder_latency: float = option(0.0, "age of the encoders' readings", "s", low=0)
@@ -41,23 +39,20 @@ SETTINGS = tuple(vars(Config)["__annotations__"])
 class Task(base.Task):
   """Task of a robot with an IMU and joint encoders; its `sensors` include `sensors.legged`."""
 
-  applied: Collection[str] = ()  # settings that the task applies itself
   config: Config
 
-  def make_errors(self, **further: int) -> None:
-    """Create the buffers of the errors; `setup` calls it once `sensors` is set.
-
-    further: widths of readings that are no sensors.
-    """
-    config, names = self.config, [name for name in SETTINGS if name not in self.applied]
-    self.has_errors = self.training and any(getattr(config, name) for name in names)
+  def make_errors(self, applied: Collection[str] = (), **further: int) -> None:
+    """Create buffers, once `sensors` is set; `applied` settings are the task's own, `further` widths too."""
+    config = self.config
+    given = {name: getattr(config, name) * (name not in applied) for name in SETTINGS}
+    self.has_errors = self.training and any(given.values())
     if not self.has_errors:
       return
     widths = {name: len(sensor.columns) for name, sensor in self.sensors.items()} | further
     self.read_widths = {name: widths[name] for group in GROUPS for name in widths if name in group}
     width = sum(self.read_widths.values())
     # Errors of roll and pitch are small: gravity stays a unit vector nearly.
-    spread = {"angular_velocity": config.gyro_bias, "angles": config.encoder_bias * ("encoder_bias" in names)}
+    spread = {"angular_velocity": config.gyro_bias, "angles": given["encoder_bias"]}
     self.bias_spread = self._readings({**spread, "gravity": (config.tilt_bias, config.tilt_bias, 0.0)})
     self.bias_drift = self._readings({"angular_velocity": config.gyro_drift * math.sqrt(self.dt)})
     self.reading_group = self._readings(dict.fromkeys(GROUPS[1], 1.0)).long()  # 0: the IMU's
@@ -68,7 +63,7 @@ class Task(base.Task):
     self.bias = self.buffer(width)
     self.past_readings = self.buffer(steps, width)  # without errors, the latest first
     self.known_readings = self.buffer(dtype=torch.int64)  # number of them in this episode
-    self.lost_packets = self.buffer(len(GROUPS))  # packets lost in a row
+    self.missed = self.buffer(len(GROUPS))  # packets lost in a row
 
   def _readings(self, values: Mapping[str, float | tuple[float, ...]]) -> Tensor:
     """Return a number for each column of the readings [width]."""
@@ -96,7 +91,7 @@ class Task(base.Task):
       self.bias += self.bias_drift * self.random.normal("gyro drift", (len(self.bias_drift),))
     if self.config.packet_loss:
       missing = self.random.uniform("packet loss", (len(GROUPS),)) < self.config.packet_loss
-      self.lost_packets.copy_((self.lost_packets + 1).clamp(max=MOST_LOST) * missing)
+      self.missed.copy_((self.missed + 1).clamp(max=MOST_LOST) * missing)
 
   def read(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return `measured` [num_envs, n] with the errors of this step, if it `has_errors`.
@@ -113,8 +108,7 @@ class Task(base.Task):
     if not self.past_readings.shape[1]:
       return now
     jitter = self.config.latency_jitter / self.dt * self.random.uniform("jitter", (len(GROUPS),), -1.0, 1.0)
-    age = (self.reading_age + self.lost_packets + jitter).clamp(min=0)
-    age = age.minimum(self.known_readings.unsqueeze(1))
+    age = (self.reading_age + self.missed + jitter).clamp(min=0).minimum(self.known_readings.unsqueeze(1))
     age, all_readings = age[:, self.reading_group], torch.cat([now.unsqueeze(1), self.past_readings], 1)
     later, earlier = (
       all_readings.gather(1, index.long().unsqueeze(1)).squeeze(1) for index in (age.floor(), age.ceil())
@@ -122,9 +116,15 @@ class Task(base.Task):
     return torch.lerp(later, earlier, age.frac())
 
   def joined(self, measured: Mapping[str, Tensor]) -> Tensor:
-    """Return the readings of what is `measured` [num_envs, width], without errors."""
+    """Return what is `measured` of the readings [num_envs, width]."""
     return torch.cat([measured[name] for name in self.read_widths], 1).float()
 
   def apart(self, readings: Tensor) -> dict[str, Tensor]:
     """Return readings, or their bias, [num_envs, width] by name."""
     return dict(zip(self.read_widths, readings.split([*self.read_widths.values()], 1), strict=True))
+
+  def groups(self, hidden: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:
+    """Return what the policy reads, and for the critic the same without errors and what is `hidden`."""
+    blocks = self.policy_blocks(measured := self.measure())
+    read = self.policy_blocks(self.read(measured)) if self.has_errors else blocks
+    return {"policy": self.seen(read), "critic": {**blocks, **hidden}}

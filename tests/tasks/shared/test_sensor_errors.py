@@ -127,7 +127,7 @@ def test_a_lost_packet_leaves_the_last_reading(make_task):
   same = torch.ones(task.num_envs, dtype=torch.bool)
   walk(task, 1)
   after, true = read(task)
-  lost = task.lost_packets > 0
+  lost = task.missed > 0
   assert 0.2 < float(lost.float().mean()) < 0.8
   for group, name in ((0, "gravity"), (1, "angles")):
     same = (after[name] == before[name]).all(1)
@@ -139,7 +139,7 @@ def test_no_more_packets_than_a_few_are_lost_in_a_row(make_task):
   task = quadruped(make_task, packet_loss=1.0)
   task.episode_steps.zero_()
   walk(task, MOST_LOST + 3)
-  assert float(task.lost_packets.max()) == MOST_LOST
+  assert float(task.missed.max()) == MOST_LOST
 
 
 def test_an_evaluation_has_no_errors(make_task):
