@@ -21,7 +21,7 @@ from tasks.motion.clip import root_joint
 from tasks.motion.library import Library, body_velocities
 from tasks.motion.read import write_clips
 from tasks.motion.start_frames import StartFrames
-from tasks.shared import quat, randomize, robot_file, sensors
+from tasks.shared import quat, randomize, robot_file, sensor_errors, sensors
 from tasks.shared.steadiness import Steadiness
 
 TRAIN: dict[str, object] = {"num_envs": 1024, "max_steps": 30_000_000}
@@ -50,7 +50,7 @@ class Around(StrEnum):
 
 
 @dataclass
-class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, base.Config):
+class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, sensor_errors.Config):
   """Settings of motion track. A reward term falls to 1/e where its error equals its width."""
 
   robot: str | None = option(None, "MJCF or URDF file of a robot with legs; null: the humanoid of assets/")
@@ -84,7 +84,7 @@ class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, base.C
   trunk_shift: float = option(
     0.02, "largest shift of the anchor's centre of mass in training, along each axis", "m", low=0
   )
-  joint_offset: float = option(0.01, "largest error of a joint's zero in training", "rad", low=0)
+  encoder_bias: float = option(0.01, "largest error of a joint's zero, also of its servo's", "rad", low=0)
   see_velocity: bool = option(
     False, "whether the policy observes its velocity and its place in the world, which no sensor measures"
   )
@@ -113,7 +113,7 @@ class Config(start_frames.Config, settings.Config, robot_file.LegsConfig, base.C
   )
 
 
-class Task(base.Task):
+class Task(sensor_errors.Task):
   """Motion tracking task; actions change the targets of the servos."""
 
   vary = ("geom_friction", "body_mass", "body_inertia", "body_ipos")
@@ -161,6 +161,7 @@ class Task(base.Task):
     unmeasured = dict.fromkeys(("anchor_place", "velocity"), "env.see_velocity=true")
     self.hidden = {} if config.see_velocity else unmeasured
     self.sensors = self._sensors(robot)
+    self.make_errors(applied=["encoder_bias"], attitude=9)
     if self.training:
       self._disturb()
 
@@ -213,8 +214,8 @@ class Task(base.Task):
     qpos[:, 3:7] = quat.multiply(qpos[:, 3:7], turn)
     qpos[:, self.angles] += config.start_angle * random[:, 12 : 12 + joints]
     qvel[:, :6] += config.start_velocity * random[:, 6:12]
-    zero = self.training * config.joint_offset * random[:, 12 + joints :]
-    state = {"qpos": qpos, "qvel": qvel, "joint_zero": zero}
+    zero = self.training * config.encoder_bias * random[:, 12 + joints :]
+    state = {"qpos": qpos, "qvel": qvel, "joint_zero": zero, **self.start_errors()}
     return state | {"clip": clip, "frame": frame, "first_row": row, "failures": failures}
 
   def push(self) -> dict[str, Tensor]:
@@ -223,6 +224,7 @@ class Task(base.Task):
 
   def control(self) -> None:
     """Turn the servos to the motion's joints, or to home, plus the scaled action."""
+    self.remember_readings()
     self.steadiness.begin()
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
@@ -235,6 +237,7 @@ class Task(base.Task):
 
   def update(self) -> None:
     """Advance the motion by a frame, and compare the robot with it; the end of a clip truncates."""
+    self.advance_errors()
     self.frame += 1
     self.compare()
     self.steadiness.end()
@@ -305,20 +308,34 @@ class Task(base.Task):
       "action": self.action,
     }
 
+  def joined(self, measured: Mapping[str, Tensor]) -> Tensor:
+    """Add the attitude of the anchor, a rotation matrix, which its IMU measures."""
+    return super().joined({**measured, "attitude": quat.to_matrix(self.places()[1][:, 0]).flatten(1)})
+
+  def read(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return `measured` with errors; late and tilted, the attitude moves the motion's anchor too."""
+    readings = super().read(measured)
+    turn = readings.pop("attitude").unflatten(1, (3, 3)).transpose(1, 2)
+    turn = turn @ quat.to_matrix(self.library.take_first("xquat", self.row()))
+    one, two, up = turn[:, :, :2].unbind(1)
+    x, y, _ = self.apart(self.bias)["gravity"].unsqueeze(2).unbind(1)
+    turn = torch.stack([one - x * up, two - y * up, up + x * one + y * two], 1)  # as (0, 0, -1) turns
+    return {**readings, "anchor_turn": turn.flatten(1)}
+
   def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return what is measured, with joint angles as offsets from home and scaled joint speeds."""
     return {**measured, "angles": measured["angles"] - self.home, "speeds": 0.1 * measured["speeds"]}
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what is measured; for the critic also the bodies in the anchor's frame and the robot's draws."""
-    blocks, (place, turn) = self.policy_blocks(self.measure()), self.places()
+    place, turn = self.places()
     rotation = quat.to_matrix(turn[:, 0]).unsqueeze(1)
     hidden = {
       "bodies": quat.to_body(rotation, (place - place[:, :1])[:, 1:]).flatten(1),
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.anchor],
     }
-    return {"policy": self.seen(blocks), "critic": blocks | hidden}
+    return self.groups(hidden)
 
   def metrics(self) -> dict[str, Tensor]:
     """Return mean errors of joints [rad], bodies beside the anchor and anchor [m], and the steadiness."""

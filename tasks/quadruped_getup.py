@@ -11,9 +11,9 @@ from math import pi
 import torch
 from torch import Tensor
 
-from tasks import base, quadruped
+from tasks import quadruped
 from tasks.base import option
-from tasks.shared import quat, randomize, sensors
+from tasks.shared import quat, randomize, sensor_errors, sensors
 from tasks.shared.auto_randomize import AutomaticRandomization, ends
 from tasks.shared.steadiness import Steadiness
 
@@ -22,7 +22,7 @@ PPO: dict[str, object] = {"hidden": [128, 64, 32], "horizon": 24, "epochs": 3, "
 
 
 @dataclass
-class Config(base.Config):
+class Config(sensor_errors.Config):
   """Settings of quadruped getup."""
 
   episode_steps: int = option(350, "maximum number of control steps per episode", low=1)
@@ -65,7 +65,7 @@ class Config(base.Config):
   )
 
 
-class Task(base.Task):
+class Task(sensor_errors.Task):
   """Quadruped getup task with 12 actions, joint targets; 42 observations of the policy, 49 of the critic."""
 
   robot = quadruped.Task.robot
@@ -84,6 +84,7 @@ class Task(base.Task):
     self.trunk = self.body_of(quadruped.Task.trunk)
     self.sensors = sensors.legged(self.model, joints, self.action_names())
     self.hidden = {"velocity": ""}  # the critic alone has it, whatever the settings
+    self.make_errors()
     self.held = self.buffer(12)  # joint angles held until the policy takes over [rad]
     self.waits = self.buffer()  # time until the policy takes over [s]
     self.last_action = self.buffer(12)
@@ -119,19 +120,24 @@ class Task(base.Task):
     qpos = torch.where(stands, self.home, qpos)
     waits = torch.full_like(self.waits, self.config.lying_seconds)
     robot = self.ranges.draw() if self.ranges else {}
-    return {"qpos": qpos, "held": qpos[:, self.angles], "waits": waits, **robot}
+    return {"qpos": qpos, "held": qpos[:, self.angles], "waits": waits, **robot, **self.start_errors()}
 
   def control(self) -> None:
-    """Set the joint targets relative to the current angles, within the joint ranges."""
+    """Set the joint targets relative to the angles that are read, within the joint ranges."""
+    angles = self.sim.qpos[:, self.angles]
+    if self.has_errors:
+      angles = self.read(self.measure())["angles"] - self.apart(self.bias)["angles"]
+    self.remember_readings()
     self.steadiness.begin()
     self.change.copy_(self.action - self.last_action)
     self.last_action.copy_(self.action)
-    asked = self.sim.qpos[:, self.angles] + self.config.action_scale * self.action
+    asked = angles + self.config.action_scale * self.action
     waits = (self.waits > self.dt / 2).unsqueeze(1)
     self.sim.ctrl.copy_(torch.where(waits, self.held, asked).clamp(self.low, self.high))
 
   def update(self) -> None:
     """Count down the time until the policy takes over."""
+    self.advance_errors()
     self.waits.sub_(self.dt).clamp_(min=0.0)
     self.steadiness.end()
 
@@ -176,14 +182,13 @@ class Task(base.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what the robot measures; for the critic also what it cannot measure."""
-    blocks = self.policy_blocks(self.measure())
     hidden = {
       "height": self.sim.qpos[:, 2],
       "waits": self.waits,
       "friction": self.sim.geom_friction[:, 0, 0],
       "mass": self.sim.body_mass[:, self.trunk],
     }
-    return {"policy": self.seen(blocks), "critic": blocks | hidden}
+    return self.groups(hidden)
 
   def metrics(self) -> dict[str, Tensor]:
     """Return trunk height [m], whether the robot stands still, its steadiness, and its ranges' growth."""

@@ -50,6 +50,7 @@ TWO_LEGS: dict[str, float] = {
 class Config(robot_file.LegsConfig, gait.Config):
   """Settings of a walking robot; those that are null follow its size and weight, and number of legs."""
 
+  self_collision: bool = option(True, "let links collide with each other, where the file does")
   quiet_scale: float = option(
     0.25, "largest action_scale, with two legs, of joints that should stay near home", "rad", low=0
   )

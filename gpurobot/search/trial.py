@@ -19,7 +19,7 @@ from gpurobot.run.csv_log import NAME, numbers
 from gpurobot.run.files import damaged, fits, read_json, rewrite
 from gpurobot.run.returns import WINDOW, scores
 from gpurobot.settings.config import LIMITS, ConfigError, TrainConfig, assign, suggestion, to_dict
-from gpurobot.settings.removed_keys import present
+from gpurobot.settings.removed_keys import RENAMED, present
 from gpurobot.shell import cli
 
 PROGRAM = Path(__file__).resolve().parents[2] / "train.py"
@@ -253,7 +253,8 @@ def check(config: TrainConfig, folder: Path) -> None:
     raise ConfigError(f"the runs of a sweep need a limit; set one of {', '.join(LIMITS)}")
   path = folder / "config.json"
   if path.exists():
-    there, wanted = present(read_json(path)), to_dict(config)
+    saved, wanted = present(read_json(path)), to_dict(config)
+    there = {key if key in wanted else RENAMED.get(key, key): value for key, value in saved.items()}
     free = {*PLACES, *(LIMITS if (folder / PARTS).exists() else ())}
     other = [key for key in {**there, **wanted} if there.get(key) != wanted.get(key) and key not in free]
     if other:

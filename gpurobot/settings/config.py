@@ -180,7 +180,7 @@ def pairs(words: list[str], keys: typing.Iterable[str]) -> dict[str, str]:
   split: dict[str, str] = {}
   for word in words:
     name, equals, value = word.partition("=")
-    key = RENAMED.get(name, name)
+    key = name if name in known else RENAMED.get(name, name)
     if word != word.encode(errors="ignore").decode():  # bytes that the terminal did not encode
       raise ConfigError(f"{word!a} is not UTF-8 text; rename what it names")
     if word.startswith("-") and key.lstrip("-") in known:
@@ -239,7 +239,7 @@ def assign(config: C, values: Mapping[str, Any]) -> C:
   except OmegaConfBaseException as error:
     raise ConfigError(f"{error.full_key}: {str(error.msg).partition(chr(10))[0]}") from error
   for name, value in values.items():
-    key = RENAMED.get(name, name)
+    key = name if name in known else RENAMED.get(name, name)
     if key not in known:
       raise ConfigError(successor([key]) or f"unknown key '{key}'{suggestion(key, known)}")
     _set(schema, key, value, known[key].kind)

@@ -37,7 +37,7 @@ def read(path: str) -> dict[str, Any]:
   """Return the settings of a file by dotted key; raise ConfigError if it cannot be read or holds none.
 
   Keys are nested or dotted. Of a run's config.json the keys OF_A_RUN are left out, and those of an older
-  version are the `present` ones.
+  version with the value of a constant too.
   """
   if not path:
     raise ConfigError("'config=' has no value; write config=<file>")

@@ -5,7 +5,8 @@ from typing import Any
 
 from gpurobot.settings.values import to_text
 
-RENAMED = {"sac.quiet_envs": "sac.greedy_envs", "td3.quiet_envs": "td3.greedy_envs"}
+RENAMED = {f"{name}.quiet_envs": f"{name}.greedy_envs" for name in ("sac", "td3")}
+RENAMED["env.joint_offset"] = "env.encoder_bias"  # but where a task has a setting of the old name
 # Constants of the modules of gpurobot/learn/ that use them, where their reasons are.
 CONSTANTS: dict[str, Any] = {
   "ppo.lr_min": 1e-6,
@@ -23,14 +24,13 @@ CONSTANTS: dict[str, Any] = {
 
 
 def present(saved: Mapping[str, Any]) -> dict[str, Any]:
-  """Return saved settings under their present keys, without those with the value of the constant."""
-  kept = {key: value for key, value in saved.items() if key not in CONSTANTS or value != CONSTANTS[key]}
-  return {RENAMED.get(key, key): value for key, value in kept.items()}
+  """Return saved settings without those with the value of the constant."""
+  return {key: value for key, value in saved.items() if key not in CONSTANTS or value != CONSTANTS[key]}
 
 
 def without_constants(saved: Mapping[str, Any]) -> dict[str, Any]:
-  """Return saved settings under their present keys, as far as they exist: those that a policy needs."""
-  return {key: value for key, value in present(saved).items() if key not in CONSTANTS}
+  """Return saved settings as far as they exist: those that a policy needs."""
+  return {key: value for key, value in saved.items() if key not in CONSTANTS}
 
 
 def successor(keys: Iterable[str]) -> str:

@@ -73,6 +73,24 @@ def finish(spec: mujoco.MjSpec, skeleton: Skeleton, stance: Floats, timestep: fl
   spec.add_key(name="home", qpos=qpos, ctrl=stance)
 
 
+def exclude_overlaps(spec: mujoco.MjSpec, skeleton: Skeleton, doubts: list[str]) -> None:
+  """Let bodies that overlap in the present pose pass through each other."""
+  mj, data = skeleton.mj, skeleton.data
+  mj.opt.disableflags = 0
+  mujoco.mj_forward(mj, data)
+  bodies = mj.geom_bodyid[data.contact.geom]  # [contacts, 2]
+  found = np.unique(np.sort(bodies[(data.contact.dist < 0) & bodies.all(1)]), axis=0)
+  pairs = [[*map(skeleton.body_name, pair)] for pair in found]
+  for one, other in pairs:
+    spec.add_exclude(bodyname1=one, bodyname2=other)
+  if pairs:
+    such = "{} pairs of links overlap at home and do not collide, such as '{}' and '{}'"
+    doubts.append(such.format(len(pairs), *pairs[0]))
+  for pair in list(spec.pairs):  # they collide in spite of an exclude
+    if sorted(mj.geom(name).bodyid[0] for name in (pair.geomname1, pair.geomname2)) in found.tolist():
+      spec.delete(pair)
+
+
 def soles_at_home(mj: mujoco.MjModel, legs: list[Leg]) -> tuple[float, ...]:
   """Return the heights of the sites of the feet in the keyframe `home` [feet] [m]."""
   data = mujoco.MjData(mj)

@@ -14,7 +14,7 @@ from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import LeggedRobot
 from physics.robot.mirror import mirror_of
 from physics.robot.names import known_name, named_joints
-from physics.robot.prepare import finish, hold, sense, soles_at_home
+from physics.robot.prepare import exclude_overlaps, finish, hold, sense, soles_at_home
 from physics.robot.servo import (
   GRAVITY,
   facts,
@@ -47,7 +47,7 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   doubts: list[str] = []
   spec, skeleton, key = _opened(asked, doubts)
   legs = _legs(skeleton, asked, doubts)
-  home = _home(skeleton, legs, asked, key, doubts)
+  home = _home(skeleton, legs, asked, key, doubts, spec)
   leg_length = float(np.mean([skeleton.data.xanchor[leg.joints[0], 2] for leg in legs]))
   hold(spec, skeleton, _held(skeleton, asked))
   trunk = _trunk(skeleton, asked)
@@ -135,15 +135,16 @@ def _found_legs(skeleton: Skeleton, asked: Asked) -> list[Leg]:
 
 
 def _home(
-  skeleton: Skeleton, legs: list[Leg], asked: Asked, key: str | None, doubts: list[str]
+  skeleton: Skeleton, legs: list[Leg], asked: Asked, key: str | None, doubts: list[str], spec: mujoco.MjSpec
 ) -> str | None:
-  """Keep the pose of a keyframe and return its name, or bend the legs."""
+  """Keep the pose of a keyframe and return its name, or bend the legs; exclude what overlaps then."""
   if key and not asked.home and lies(skeleton, legs):
     doubts.append(f"the robot lies in the keyframe '{key}': write env.home={key} to begin there nevertheless")
     skeleton.relax()
     key = None
   if key is None:
     bend(skeleton, legs)
+  exclude_overlaps(spec, skeleton, doubts)
   return key
 
 

@@ -243,7 +243,8 @@ class Task(sensor_errors.Task):
 
   def targets(self) -> Tensor:
     """Return the joint targets of each physics step [num_envs, substeps, nu] [rad]."""
-    return self.stance + self.angle_scale * self.arrived()
+    targets = self.stance + self.angle_scale * self.arrived()
+    return targets - self.apart(self.bias)["angles"].unsqueeze(1) if self.has_errors else targets
 
   def arrived(self) -> Tensor:
     """Return the actions at the motors in each physics step [num_envs, substeps, nu]: filtered and late."""
@@ -315,8 +316,6 @@ class Task(sensor_errors.Task):
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
     """Return what the robot measures; for the critic also what it cannot measure."""
-    measured = self.measure()
-    blocks = self.policy_blocks(measured)
     hidden = {
       "feet": self.sim.sensordata[:, self.touch],
       "air_time": self.air_time,
@@ -324,8 +323,7 @@ class Task(sensor_errors.Task):
       "mass": self.sim.body_mass[:, self.chest],
       "delay": self.delay,
     }
-    read = self.policy_blocks(self.read(measured)) if self.has_errors else blocks
-    return {"policy": self.seen(read), "critic": blocks | hidden}
+    return self.groups(hidden)
 
   def metrics(self) -> dict[str, Tensor]:
     """Return the velocity [m/s] and yaw rate [rad/s] errors of a settled command, and the steadiness."""

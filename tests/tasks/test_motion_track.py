@@ -172,6 +172,22 @@ def test_training_differs_between_robots_and_evaluation_does_not():
   assert not evaluation.joint_zero.any()
 
 
+@pytest.mark.parametrize(("tilt", "least", "most"), [(0.0, 0.0, 1e-5), (0.05, 0.02, 0.08)])
+def test_a_late_and_tilted_imu_moves_the_motions_anchor_too(tilt, least, most):
+  task = build(4, training=True, motion="run", imu_latency=0.02, tilt_bias=tilt, keep_states=0)
+  task.reset()
+  task.step(torch.zeros(4, task.num_actions))
+  before = quat.to_matrix(task.places()[1][:, 0].float())
+  task.step(torch.zeros(4, task.num_actions))
+  true, late = task.measure(), before.mT @ quat.to_matrix(task.library.take_first("xquat", task.row()))
+  seen, now = (one["anchor_turn"].unflatten(1, (3, 2)) for one in (task.read(true), true))
+  assert least <= (seen - late[:, :, :2]).norm(dim=1).max() <= most
+  assert (now - late[:, :, :2]).norm(dim=1).max() > 0.01
+  # A tilt keeps the angles between gravity and the motion's axes, but for its square.
+  angles = task.read(true)["gravity"].unsqueeze(1) @ seen, -before[:, 2:] @ late[:, :, :2]
+  torch.testing.assert_close(*angles, atol=0.01, rtol=0)
+
+
 def test_another_robot_tracks_a_file(tmp_path):
   write_npz(tmp_path / "clip.npz", own("squat", BIPED))
   task = build(robot=str(BIPED), motion=str(tmp_path / "clip.npz"), starts="first", **STILL)

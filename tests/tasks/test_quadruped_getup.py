@@ -122,6 +122,17 @@ def test_some_start_at_home_in_training_alone():
   assert 1.0 < limits[1] <= 1.25
 
 
+def test_the_servos_go_about_late_angles_but_no_wrong_zero_moves_them():
+  errors = {"encoder_bias": 0.1, "encoder_latency": 0.02}
+  task = Task(Config(lying_seconds=0.0, **errors), 32, random=Random(0, 32), training=True)
+  task.reset()
+  first = task.sim.qpos[:, task.angles].clone()
+  for _ in range(2):
+    task.step(LIMP)
+    torch.testing.assert_close(task.sim.ctrl, first.clamp(task.low, task.high))
+  assert not torch.allclose(task.observe()["policy"]["angles"], task.observe()["critic"]["angles"])
+
+
 def test_a_robot_left_alone_stays_down(task):
   for _ in range(100):
     task.step(LIMP)

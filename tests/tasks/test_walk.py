@@ -20,6 +20,7 @@ def test_the_default_robot_is_our_quadruped_with_a_clock():
     quadruped.Task.trunk,
   )
   assert task.obs_dims["policy"] == 45 + 2
+  assert len(task.model.pairs) > len(build(self_collision=False).model.pairs)
   assert task.angle_scale.tolist() == [0.5] * 12
   assert task.config.command_forward == pytest.approx(1.0, rel=0.01)
 

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import pytest
@@ -8,10 +9,10 @@ from gpurobot.device.distributed import World
 from gpurobot.learn import discriminator, loss, optimizer, rnd
 from gpurobot.learn.off_policy import base, setup
 from gpurobot.run import checkpoint
-from gpurobot.settings.config import ConfigError, TrainConfig, leaves
+from gpurobot.settings.config import ConfigError, TrainConfig, assign, leaves
 from gpurobot.settings.removed_keys import CONSTANTS, RENAMED
 from gpurobot.shell import cli
-from tasks import load
+from tasks import load, motion_track
 from tests.gpurobot import toy
 from tests.mistakes.told import told
 
@@ -54,7 +55,7 @@ def test_constants_are_those_of_the_code():
   assert (
     VALUES | {f"{name}.{key}": OFF_POLICY[key] for name in ("sac", "td3") for key in OFF_POLICY} == CONSTANTS
   )
-  known = leaves(TrainConfig())
+  known = leaves(TrainConfig(env=motion_track.Config()))
   assert known.keys() & {*CONSTANTS, *RENAMED} == set()
   assert known.keys() >= {*RENAMED.values()}
 
@@ -73,6 +74,13 @@ def test_an_old_name_carries_its_value_over(tmp_path):
   file.write_text("sac.quiet_envs: 4")
   for word in ("sac.quiet_envs=4", f"config={file}"):
     assert parse("algorithm=sac", word).sac.greedy_envs == 4
+
+
+def test_a_task_keeps_a_setting_that_has_the_old_name_of_anothers():
+  own = dataclasses.make_dataclass("Own", [("joint_offset", float, 0.1)])
+  assert assign(TrainConfig(env=own()), {"env.joint_offset": 0.3}).env.joint_offset == 0.3
+  mimic = cli.parse(["task=humanoid_mimic", "env.joint_offset=0.02"], load, World())[0]
+  assert mimic.env.encoder_bias == 0.02
 
 
 def test_a_run_of_an_older_version_is_resumed_repeated_and_read(older):

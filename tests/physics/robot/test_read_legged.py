@@ -7,7 +7,7 @@ import pytest
 import physics
 from physics.robot import Asked, read_legged
 from tasks import biped, quadruped
-from tests.physics.robot.robots import ANT, ARM, BIPED, DOG, asked, mjcf, urdf
+from tests.physics.robot.robots import ANT, ARM, BIPED, CORNERS, DOG, asked, mjcf, urdf
 
 
 def standing(spec, seconds=2.0):
@@ -135,6 +135,17 @@ def test_links_collide_with_each_other_where_asked(self_collision, tmp_path):
   _, spec = read_legged(asked(tmp_path, mjcf(), self_collision=self_collision))
   pairs = physics.load_model(spec).pairs
   assert (len(pairs) > 13) == self_collision  # the floor with the shapes of the dog
+
+
+def test_links_that_overlap_at_home_do_not_collide(tmp_path):
+  pair = (
+    '<contact><pair geom1="fl_foot" geom2="fr_foot"/></contact><option><flag contact="disable"/></option>'
+  )
+  text = mjcf(after=pair, corners={**CORNERS, "fr": (0.2, 0.07)})
+  robot, spec = read_legged(asked(tmp_path, text, self_collision=True))
+  such = "2 pairs of links overlap at home and do not collide, such as 'fl_thigh' and 'fr_thigh'"
+  assert such in robot.doubts
+  assert len(standing(spec, 0.1).contact.geom) == 4  # of the feet with the floor
 
 
 @pytest.mark.parametrize(

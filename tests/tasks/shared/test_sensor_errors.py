@@ -40,6 +40,13 @@ def test_the_policy_reads_the_errors_and_the_critic_does_not(make_task):
     assert torch.equal(readings[name], true[name])
 
 
+def test_a_servo_shares_the_zero_of_its_encoder(make_task):
+  task = quadruped(make_task, encoder_bias=0.02)
+  task.action.zero_()
+  task.sent.zero_()
+  torch.testing.assert_close(task.stance - task.targets()[:, 0], error(task, "angles"), atol=SMALL, rtol=0)
+
+
 @pytest.mark.parametrize(("setting", "sensor"), [
   ("gyro_bias", "angular_velocity"), ("tilt_bias", "gravity"), ("encoder_bias", "angles"),
 ])  # fmt: skip
@@ -120,7 +127,7 @@ def test_a_lost_packet_leaves_the_last_reading(make_task):
   same = torch.ones(task.num_envs, dtype=torch.bool)
   walk(task, 1)
   after, true = read(task)
-  lost = task.lost > 0
+  lost = task.missed > 0
   assert 0.2 < float(lost.float().mean()) < 0.8
   for group, name in ((0, "gravity"), (1, "angles")):
     same = (after[name] == before[name]).all(1)
@@ -132,7 +139,7 @@ def test_no_more_packets_than_a_few_are_lost_in_a_row(make_task):
   task = quadruped(make_task, packet_loss=1.0)
   task.episode_steps.zero_()
   walk(task, MOST_LOST + 3)
-  assert float(task.lost.max()) == MOST_LOST
+  assert float(task.missed.max()) == MOST_LOST
 
 
 def test_an_evaluation_has_no_errors(make_task):
