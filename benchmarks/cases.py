@@ -1,8 +1,7 @@
 """Benchmark cases as data: models, settings and goals."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 SUBSTEPS = 5  # physics steps per control step, as in Gymnasium's environments
 THREADS = (1, 2)
@@ -105,20 +104,6 @@ ISAAC_ANT = (
   "ppo.log_std_init=0",
 )
 TRAINING_SECONDS = 20.0  # duration of each of two own measurements, before and after the peers
-
-
-@dataclass(frozen=True)
-class Overlap:
-  """Training with and without overlap of simulation and learning."""
-
-  name: str
-  task: str
-  settings: Mapping[str, Any]
-  goal: float  # goal for the speed with overlap, relative to the speed without
-
-
-# Rollout and update take about equally long: 48 and 49 % of an iteration on two threads.
-OVERLAP = (Overlap("quadruped_rough", "quadruped_rough", {"num_envs": 2048}, goal=1.25),)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ on its own core. Other programs on these cores invalidate the results.
 """
 
 import csv
+import functools
 import os
 import statistics
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import train
 from benchmarks import cases
-from benchmarks.report import line, start_whole
+from benchmarks.report import compare, line
 from benchmarks.training import fused
 
 ENVS = 2048  # environments per rank
@@ -44,12 +45,9 @@ def speed(ranks: int) -> float:
 def run() -> None:
   """Print both speeds [environment steps/s] and their ratio, as medians over the turns."""
   fused.build([*cases.ISAAC_ANT, "threads=1"])
-  turns = [(speed(1), speed(2)) for _ in range(TURNS)]
-  one, two = (statistics.median(speeds) for speeds in zip(*turns, strict=True))
   line("scaling.num_envs_of_each_rank", ENVS)
-  line("scaling.one_rank", one)
-  line("scaling.two_ranks", two)
-  line("scaling.ratio", statistics.median(two / one for one, two in turns))
+  runs = {"two_ranks": functools.partial(speed, 2), "one_rank": functools.partial(speed, 1)}
+  compare("scaling", runs, TURNS)
   line("scaling.goal", GOAL)
 
 
@@ -61,7 +59,6 @@ def be_rank(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-  if "LOCAL_RANK" in os.environ:
-    be_rank(sys.argv[1:])
-  else:
-    start_whole(run)
+  if "LOCAL_RANK" not in os.environ:
+    sys.exit("error: this is one rank: run `python -m benchmarks training.scaling`")
+  be_rank(sys.argv[1:])

@@ -5,11 +5,11 @@ import torch
 import warp as wp
 
 import physics
-from benchmarks.physics.cuda_build import ARCHITECTURE
 from physics.camera import renderer
 from physics.camera.camera import Camera
 from physics.camera.kernels import build_kernels
 from tests.physics.camera import scenes
+from tests.physics.cubin import ARCHITECTURE
 
 ALL = ("depth", "rgb", "segmentation", "normal")
 
