@@ -20,10 +20,10 @@ import physics
 from benchmarks import cases
 from benchmarks.physics import models
 from benchmarks.physics.speed import Situation, find_situation
-from benchmarks.report import compare, line, settings, start
+from benchmarks.report import check_names, compare, line, settings, start
 from gpurobot.device.distributed import World
 from gpurobot.device.graph import Graph, GraphRecorder
-from gpurobot.settings.config import ConfigError, option
+from gpurobot.settings.config import option
 from physics.trace.kernel import block_on, build_kernel
 
 ROOM = 2.0  # size of mujoco_warp's arrays, relative to the largest need in a sample of runs
@@ -212,9 +212,8 @@ def run(words: Sequence[str] = ()) -> None:
   """Measure and report."""
   chosen = settings(Settings(), words)
   device = World().device(chosen.device)
+  check_names(chosen.cases, CASES)
   for name in chosen.cases:
-    if name not in CASES:
-      raise ConfigError(f"cases: there is no '{name}'; there are {', '.join(CASES)}")
     sim = physics.Simulation(models.load(CASES[name].robot), CASES[name].num_envs, device)
     situation = find_situation(CASES[name], sim)
     situation = situation._replace(controls=situation.controls[:STEPS])

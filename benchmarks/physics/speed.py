@@ -169,7 +169,6 @@ def _run(case: cases.PhysicsCase, name: str) -> None:
   """Print the speeds and checks of a case."""
   for count in cases.THREADS:
     measure(case, f"{name}.threads{count}", count)
-  line(f"{name}.goal", case.goal)
   sim = physics.Simulation(models.load(case.robot), case.num_envs)
   line(f"{name}.operations", sim.program.count_operations())
   line(f"{name}.bytes_per_env", sim.bytes_per_env)

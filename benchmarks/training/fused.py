@@ -1,6 +1,12 @@
-"""PPO on a CPU with operations fused from the first steps on, as a long training has them."""
+"""PPO on a CPU with operations fused from the first steps on, as a long training has them, and its log."""
 
+import csv
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 
 import tasks
@@ -13,6 +19,8 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import Switch, TrainConfig
 from gpurobot.shell import cli
+
+ROOT = Path(__file__).parents[2]
 
 
 class Compiled(Fusion):
@@ -42,3 +50,13 @@ def build(words: Sequence[str]) -> None:
   """Compile the functions of a training, for the trainings of later processes."""
   world = World()
   make_learner(*cli.parse([*words], tasks.load, world), world).collect()
+
+
+def logged(*command: str, **environment: str) -> list[dict[str, float]]:
+  """Train by the words of a command after Python's; return steps, seconds and speed by row of its log."""
+  with tempfile.TemporaryDirectory() as folder:
+    words = [sys.executable, *command, "log_every=5", f"run_dir={folder}/run"]
+    subprocess.run(words, cwd=ROOT, env=os.environ | environment, check=True, stdout=subprocess.DEVNULL)
+    with Path(folder, "run", "metrics.csv").open() as file:
+      names = ("steps", "seconds", "steps_per_second")
+      return [{name: float(row[name]) for name in names} for row in csv.DictReader(file)]
