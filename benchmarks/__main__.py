@@ -19,7 +19,6 @@ RUNNERS = (
   "training.ppo",
   "training.iteration",
   "training.sac",
-  "training.overlap",
   "training.scaling",
   "training.memory_growth",
   "parity.gym_tasks",

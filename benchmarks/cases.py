@@ -1,8 +1,7 @@
 """Benchmark cases as data: models, settings and goals."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 SUBSTEPS = 5  # physics steps per control step, as in Gymnasium's environments
 THREADS = (1, 2)
@@ -36,12 +35,11 @@ ROBOTS = {
   "mesh_cube_in_hand": Robot("assets/hand/robot.xml", meshes="cube"),
   "pile": Robot("benchmarks/pile.xml"),
   "boxes": Robot("benchmarks/boxes.xml"),
-  "capsules": Robot("benchmarks/capsules.xml"),
   "chain": Robot(links=100),
   "tendon_finger": Robot("benchmarks/tendon_finger.xml"),
 }
 # goals for the kernel build time [s], by robot
-KERNELS = {"ant": 10, "humanoid": 15, "hand": 30, "chain": 30, "capsules": 30}
+KERNELS = {"ant": 10, "humanoid": 15, "hand": 30}
 HUMANOID_BYTES = 16384  # goal for the memory of an environment of Humanoid
 
 
@@ -85,13 +83,12 @@ class TrainingPeer:
 
   name: str
   environment: str  # Gymnasium id
-  goal: float  # goal for the training speed, relative to the peer
   workers: int = 2  # number of processes
 
 
 TRAINING = (
-  TrainingPeer("same_model", "benchmarks.training.gym_ant:benchmarks/Ant-v0", goal=20),
-  TrainingPeer("stock_ant", "Ant-v5", goal=30),
+  TrainingPeer("same_model", "benchmarks.training.gym_ant:benchmarks/Ant-v0"),
+  TrainingPeer("stock_ant", "Ant-v5"),
 )
 # Ant with the environments and the network of Isaac Gym. The task itself learns sooner with fewer of both.
 ISAAC_ANT = (
@@ -105,20 +102,6 @@ ISAAC_ANT = (
   "ppo.log_std_init=0",
 )
 TRAINING_SECONDS = 20.0  # duration of each of two own measurements, before and after the peers
-
-
-@dataclass(frozen=True)
-class Overlap:
-  """Training with and without overlap of simulation and learning."""
-
-  name: str
-  task: str
-  settings: Mapping[str, Any]
-  goal: float  # goal for the speed with overlap, relative to the speed without
-
-
-# Rollout and update take about equally long: 48 and 49 % of an iteration on two threads.
-OVERLAP = (Overlap("quadruped_rough", "quadruped_rough", {"num_envs": 2048}, goal=1.25),)
 
 
 @dataclass(frozen=True)

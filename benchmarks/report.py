@@ -1,11 +1,17 @@
-"""Words and output of benchmarks: mistakes end in one line, results are `name: value` lines."""
+"""Words and output of benchmarks: mistakes end in one line, results are `name: value` lines.
 
+Figures that are compared are measured in turn, and their medians count.
+"""
+
+import statistics
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
-from gpurobot.settings.config import ConfigError
+from gpurobot.settings.config import ConfigError, assign, leaves, pairs
 from tasks import UnknownTask
 
+T = TypeVar("T")
 printed: dict[str, float] = {}  # values of the lines of this process by name
 
 
@@ -28,11 +34,26 @@ def start(run: Callable[[list[str]], None]) -> None:
     sys.exit(f"error: {error}")
 
 
-def start_whole(run: Callable[[], None]) -> None:
-  """Run a benchmark that takes no words; a given word is a mistake, which ends in one line."""
-  if words := sys.argv[1:]:
-    sys.exit(f"error: '{words[0]}' has no meaning here: leave it out, this is measured as a whole")
-  run()
+def settings(defaults: T, words: Sequence[str]) -> T:
+  """Return settings with those that the words `key=value` change."""
+  return assign(defaults, pairs([*words], leaves(defaults)))
+
+
+def in_turn(runs: Mapping[str, Callable[[], T]], count: int) -> list[dict[str, T]]:
+  """Return what the functions return, called in turn `count` times, after a call of each to warm up."""
+  for run in runs.values():
+    run()
+  return [{name: run() for name, run in runs.items()} for _ in range(count)]
+
+
+def compare(name: str, runs: Mapping[str, Callable[[], float]], count: int, ratio: str = "ratio") -> None:
+  """Print the median figure of each function over `count` turns, and the first one's ratio to the second."""
+  turns = in_turn(runs, count)
+  for each in runs:
+    line(f"{name}.{each}", statistics.median(turn[each] for turn in turns))
+  if len(runs) > 1:
+    own, peer = runs
+    line(f"{name}.{ratio}", statistics.median(turn[own] / turn[peer] for turn in turns))
 
 
 def check_names(names: Sequence[str], known: Collection[str]) -> None:

@@ -87,12 +87,6 @@ ROWS = (
     *("2", "gradient_steps_scalar", "gradient_steps_scalar_float32"),
   ),
   Row(
-    "PPO of quadruped_rough with overlap=true, 2,048 environments",
-    ("overlap.quadruped_rough.ratio",),
-    ">= 1.25 x the speed without",
-    command="python -m benchmarks training.overlap",
-  ),
-  Row(
     "Share of an iteration outside of physics, network and update", ("iteration.overhead_share",), "< 0.1", ""
   ),
   Row("Two ranks of one thread beside one", ("scaling.ratio",), ">= 1.85 x"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import cases, report, result_rows
-from benchmarks.cameras.rendering import KINDS, SCENES, SIZES
+from benchmarks.cameras.rendering import KINDS, SCENES
 from benchmarks.cameras.training import PAIRS
 from benchmarks.learning import curves
 from benchmarks.markdown import Figures, grid, markdown, text
@@ -18,7 +18,6 @@ from benchmarks.training.memory_per_env import OWN
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
-VIEWS = {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in ("plane", *SCENES)}
 
 
 def read() -> dict[str, float]:
@@ -164,13 +163,8 @@ def camera(figures: Figures) -> str:
     "mujoco_core_images": "MuJoCo",
     "core_ratio": "ratio",
   }
-  return grid(figures, "camera", heads, VIEWS)
-
-
-def pixels(figures: Figures) -> str:
-  """Return the table of millions of pixels per second of a core, by the side of the image."""
-  sizes = {f"core_{size}": f"{size} x {size}" for size in SIZES}
-  return grid(figures, "pixels", {"": "million pixels per second of a core", **sizes}, VIEWS)
+  rows = {f"{scene}_{kind}": f"{scene}, {kind}" for kind in KINDS for scene in SCENES}
+  return grid(figures, "camera", heads, rows)
 
 
 def camera_cost(figures: Figures) -> str:
@@ -190,7 +184,6 @@ BLOCKS: dict[str, tuple[str, Callable[[Figures], str]]] = {
   "physics": ("docs/benchmarks.md", physics),
   "environments": ("docs/gpu.md", environments),
   "camera": ("docs/cameras.md", camera),
-  "pixels": ("docs/cameras.md", pixels),
   "camera_cost": ("docs/cameras.md", camera_cost),
   "tasks": ("docs/task_results.md", tasks),
   "algorithms": ("docs/off_policy.md", algorithms),

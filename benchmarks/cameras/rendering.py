@@ -23,8 +23,7 @@ from gpurobot.settings.config import defaults
 from gpurobot.viewer.offscreen import BACKENDS, draws
 
 ENVS, ROUNDS, SECONDS = 256, 3, 0.5
-SIZES = (32, 64, 128)
-MEGA = 1e6
+SIZE = 64  # of an image [pixels]
 STATES = 4  # fewest states per round of MuJoCo's renderer: some take it a second
 KINDS = ("depth", "rgb")
 
@@ -37,8 +36,6 @@ class Place(NamedTuple):
   xyaxes: tuple[float, ...]
 
 
-PLANE = "<mujoco><worldbody><geom type='plane' size='0 0 1'/>{}</worldbody></mujoco>"
-EYE = '<camera name="eye" pos="0 0 1" xyaxes="1 0 0 0 0.5 1" fovy="60"/>'
 SCENES = {
   "quadruped_rough": Place("trunk", (0.3, 0, 0.1), (0, -1, 0, 0.35, 0, 1)),
   "cube_lift": Place("world", (1.4, 0, 1.0), (0, 1, 0, -0.6, 0, 1)),
@@ -69,26 +66,24 @@ def rate(draw: Callable[[], object], images: int) -> tuple[float, float]:
   return count / (time.perf_counter() - start), count / (time.process_time() - used)
 
 
-def ours(model: physics.Model, qpos: torch.Tensor, size: int, kinds: tuple[str, ...]) -> Callable[[], object]:
+def ours(model: physics.Model, qpos: torch.Tensor, kind: str) -> Callable[[], object]:
   """Return a function that draws all states at once."""
   simulation = physics.Simulation(model, len(qpos), outputs=())
   simulation.qpos.copy_(qpos)
-  camera = physics.Camera(simulation, "eye", size, size, kinds)
+  camera = physics.Camera(simulation, "eye", SIZE, SIZE, (kind,))
   camera.render()
   return camera.render
 
 
-def reference(
-  model: physics.Model, qpos: torch.Tensor, size: int, kinds: tuple[str, ...]
-) -> Callable[[], object]:
+def reference(model: physics.Model, qpos: torch.Tensor, kind: str) -> Callable[[], object]:
   """Return a function that draws the first states with MuJoCo's renderer, one by one."""
   states = []
   for row in qpos[:STATES].double().numpy():
     states.append(mujoco.MjData(model.mj))
     states[-1].qpos[:] = row
     mujoco.mj_forward(model.mj, states[-1])
-  renderer = mujoco.Renderer(model.mj, size, size)
-  if kinds == ("depth",):
+  renderer = mujoco.Renderer(model.mj, SIZE, SIZE)
+  if kind == "depth":
     renderer.enable_depth_rendering()
 
   def draw() -> None:
@@ -111,13 +106,13 @@ def fastest(model: physics.Model, qpos: torch.Tensor) -> str:
   rates = {}
   for name in filter(draws, BACKENDS):
     use(name)
-    rates[name] = rate(reference(model, qpos, 64, ("depth",)), STATES)[0]
+    rates[name] = rate(reference(model, qpos, "depth"), STATES)[0]
   return max(rates, key=rates.__getitem__)
 
 
 def compare(name: str, model: physics.Model, qpos: torch.Tensor, kind: str) -> None:
   """Report the images per second of both renderers."""
-  here, there = ours(model, qpos, 64, (kind,)), reference(model, qpos, 64, (kind,))
+  here, there = ours(model, qpos, kind), reference(model, qpos, kind)
   rounds = [(*rate(here, ENVS), *rate(there, STATES)) for _ in range(ROUNDS)]
   columns = [statistics.median(column) for column in zip(*rounds, strict=True)]
   names = ("images", "core_images", "mujoco_images", "mujoco_core_images")
@@ -129,13 +124,7 @@ def compare(name: str, model: physics.Model, qpos: torch.Tensor, kind: str) -> N
 
 def run() -> None:
   """Measure and report."""
-  plane = physics.load_model(PLANE.format(EYE)), torch.zeros(ENVS, 0)
-  scenes = {"plane": plane, **{name: load_scene(name) for name in SCENES}}
-  for name, (model, qpos) in scenes.items():
-    for size in SIZES:
-      for kind in KINDS:
-        images = rate(ours(model, qpos, size, (kind,)), ENVS)[1]
-        line(f"pixels.{name}_{kind}.core_{size}", size * size * images / MEGA)
+  scenes = {name: load_scene(name) for name in SCENES}
   use(fastest(*scenes["humanoid"]))
   for name in SCENES:
     for kind in KINDS:

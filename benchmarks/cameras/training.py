@@ -6,14 +6,14 @@ of a core count: they hardly depend on other programs. `environments` steps with
 collects rollouts and learns from them by PPO.
 """
 
-import statistics
+import functools
 import time
 from collections.abc import Callable
 
 import torch
 
 import tasks
-from benchmarks.report import line
+from benchmarks.report import compare
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
@@ -67,13 +67,8 @@ def rate(work: Callable[[PPO], int], one: PPO) -> float:
 def run() -> None:
   """Measure and report."""
   for task, without_camera in PAIRS.items():
-    both = [make_learner(name, shape_of(task)) for name in (task, without_camera)]
+    names = {"core_steps": task, "core_steps_without": without_camera}
+    learners = {column: make_learner(name, shape_of(task)) for column, name in names.items()}
     for what, work in (("environments", act), ("training", train)):
-      for one in both:
-        work(one)
-      rounds = [[rate(work, one) for one in both] for _ in range(ROUNDS)]
-      with_camera, without = (statistics.median(column) for column in zip(*rounds, strict=True))
-      name = f"camera_cost.{task}.{what}"
-      line(f"{name}.core_steps", with_camera)
-      line(f"{name}.core_steps_without", without)
-      line(f"{name}.share", with_camera / without)
+      runs = {column: functools.partial(rate, work, one) for column, one in learners.items()}
+      compare(f"camera_cost.{task}.{what}", runs, ROUNDS, "share")

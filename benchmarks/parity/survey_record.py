@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.markdown import markdown
 from physics.parity.verdict import AGREES, DIFFERS, FLOAT32, FLOAT64, PRECISIONS
 
 VARIANTS = ("apart", "floating")  # of a URDF: without collisions among its links, or with a floating base
@@ -139,12 +140,9 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
   """Yield the lines of a Markdown table by source; then the refusals, and the models that do not agree."""
   listed = [*rows]
   counted = counts(listed)
-  for cells in (
-    counted["all"].keys(),
-    ["---"] * len(counted["all"]),
-    *(c.values() for c in counted.values()),
-  ):
-    yield f"| {' | '.join(map(str, cells))} |"
+  yield from markdown(
+    [[*counted["all"]], *([*map(str, row.values())] for row in counted.values())]
+  ).splitlines()
   yield ""
   for row in listed:
     notes = [f"{name}: {row.verdict(name)}" for name in (FLOAT64, FLOAT32) if not _is_well(row.verdict(name))]

@@ -1,1 +1,1 @@
-"""Physics beside MuJoCo C, mujoco_warp and UniLab's engines; the kernels of a CPU and a GPU."""
+"""Physics beside MuJoCo C and mujoco_warp, and the time to build its kernels."""

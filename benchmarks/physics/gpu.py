@@ -6,7 +6,6 @@ the repetitions, and the difference of the results.
 """
 
 import dataclasses
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -21,10 +20,10 @@ import physics
 from benchmarks import cases
 from benchmarks.physics import models
 from benchmarks.physics.speed import Situation, find_situation
-from benchmarks.report import line, start
+from benchmarks.report import check_names, compare, line, settings, start
 from gpurobot.device.distributed import World
 from gpurobot.device.graph import Graph, GraphRecorder
-from gpurobot.settings.config import ConfigError, assign, leaves, option, pairs
+from gpurobot.settings.config import option
 from physics.trace.kernel import block_on, build_kernel
 
 ROOM = 2.0  # size of mujoco_warp's arrays, relative to the largest need in a sample of runs
@@ -189,14 +188,10 @@ def measure(case: cases.PhysicsCase, num_envs: int, situation: Situation, beside
     engines["mujoco_warp"] = Peer(model, num_envs, device, situation)
   controls = controls_of(situation, num_envs, device)
   runs = {engine: timed(each, situation, controls) for engine, each in engines.items()}
-  for run in runs.values():
-    run()  # compiles
-  speeds = [{engine: run() for engine, run in runs.items()} for _ in range(case.repetitions)]
+  compare(name, runs, case.repetitions)
   for engine, each in engines.items():
-    line(f"{name}.{engine}", statistics.median(row[engine] for row in speeds))
     line(f"{name}.{engine}.dropped", each.dropped())
   if beside:
-    line(f"{name}.ratio", statistics.median(row["gpurobot"] / row["mujoco_warp"] for row in speeds))
     apart = difference(own, engines["mujoco_warp"], situation, controls)
     line(f"{name}.apart_median", float(apart.median()))
     line(f"{name}.apart_worst", float(apart.max()))
@@ -215,17 +210,16 @@ def describe(sim: physics.Simulation, name: str) -> None:
 
 def run(words: Sequence[str] = ()) -> None:
   """Measure and report."""
-  settings = assign(Settings(), pairs([*words], leaves(Settings())))
-  device = World().device(settings.device)
-  for name in settings.cases:
-    if name not in CASES:
-      raise ConfigError(f"cases: there is no '{name}'; there are {', '.join(CASES)}")
+  chosen = settings(Settings(), words)
+  device = World().device(chosen.device)
+  check_names(chosen.cases, CASES)
+  for name in chosen.cases:
     sim = physics.Simulation(models.load(CASES[name].robot), CASES[name].num_envs, device)
     situation = find_situation(CASES[name], sim)
     situation = situation._replace(controls=situation.controls[:STEPS])
     describe(sim, f"gpu.{name}")
-    for num_envs in settings.num_envs:
-      measure(CASES[name], num_envs, situation, settings.beside, f"gpu.{name}.envs{num_envs}")
+    for num_envs in chosen.num_envs:
+      measure(CASES[name], num_envs, situation, chosen.beside, f"gpu.{name}.envs{num_envs}")
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 `python -m benchmarks.physics.speed [CASE ...]` prints the named cases.
 """
 
-import statistics
 import time
-import timeit
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -18,7 +16,7 @@ from torch import Tensor
 import physics
 from benchmarks import cases
 from benchmarks.physics import models
-from benchmarks.report import check_names, line, start
+from benchmarks.report import check_names, compare, line, start
 from gpurobot.device import threads
 from physics import parity
 from physics.dynamics.kinematics import HINGE, SLIDE
@@ -147,29 +145,12 @@ def acceptable(model: physics.Model, found: dict[str, float]) -> bool:
   return found["overflow"] == 0 and converged and agrees
 
 
-def peak(count: int) -> float:
-  """Return the peak rate of some threads, measured by a matrix product [float32 operations/s]."""
-  a, b = torch.rand(2, 1024, 1024)
-  with threads.use(count):
-    seconds = min(timeit.repeat(lambda: a @ b, number=5, repeat=5)) / 5
-  return 2 * 1024**3 / seconds
-
-
 def measure(case: cases.PhysicsCase, name: str, count: int) -> None:
-  """Print the speeds of both engines with a number of threads, and the median ratio over repetitions.
-
-  The fraction of the peak counts each operation of the traced program once, however often its loops run.
-  """
+  """Print the speeds of both engines with a number of threads, and their ratio."""
   sim = physics.Simulation(models.load(case.robot), case.num_envs, threads=count)
   start = find_situation(case, sim)
-  own, peer = own_run(sim, start), peer_run(Batch(sim.model.mj, case.peer_envs, nthread=count), start)
-  own(), peer()
-  pairs = [(own(), peer()) for _ in range(case.repetitions)]
-  speed = statistics.median(ours for ours, _ in pairs)
-  line(f"{name}.gpurobot", speed)
-  line(f"{name}.mujoco", statistics.median(theirs for _, theirs in pairs))
-  line(f"{name}.ratio", statistics.median(ours / theirs for ours, theirs in pairs))
-  line(f"{name}.fraction_of_peak", speed * sim.program.count_operations() / peak(count))
+  batch = Batch(sim.model.mj, case.peer_envs, nthread=count)
+  compare(name, {"gpurobot": own_run(sim, start), "mujoco": peer_run(batch, start)}, case.repetitions)
 
 
 def run(names: Sequence[str] = ()) -> None:
@@ -188,7 +169,6 @@ def _run(case: cases.PhysicsCase, name: str) -> None:
   """Print the speeds and checks of a case."""
   for count in cases.THREADS:
     measure(case, f"{name}.threads{count}", count)
-  line(f"{name}.goal", case.goal)
   sim = physics.Simulation(models.load(case.robot), case.num_envs)
   line(f"{name}.operations", sim.program.count_operations())
   line(f"{name}.bytes_per_env", sim.bytes_per_env)

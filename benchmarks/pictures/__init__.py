@@ -1,1 +1,1 @@
-"""Pictures of the documentation: tasks, and the viewer in a browser."""
+"""Pictures of tasks for the documentation."""

@@ -12,11 +12,10 @@ from pathlib import Path
 from PIL import Image
 
 import tasks
-from benchmarks.report import line, start
+from benchmarks.report import line, settings, start
 from gpurobot.deploy import demos, trained
 from gpurobot.learn.random import Random
 from gpurobot.run.policy_images import pictures
-from gpurobot.settings.config import assign, leaves, pairs
 from gpurobot.viewer.offscreen import Camera, ShownImages
 from gpurobot.viewer.player import Player
 from physics.engines import MujocoSimulation
@@ -58,8 +57,7 @@ def played(name: str) -> tuple[Task, ShownImages]:
 def started(name: str) -> tuple[Task, ShownImages]:
   """Return an environment at the start of an episode, and a policy's images there."""
   module = tasks.load(name)
-  config = module.Config()
-  config = assign(config, pairs([*SETTINGS.get(name, ())], leaves(config)))
+  config = settings(module.Config(), SETTINGS.get(name, ()))
   simulation = MujocoSimulation(module.Task.make_model(config), 1, module.Task.outputs)
   task: Task = module.Task(config, 1, random=Random(0, 1, 0, "cpu"), training=False, simulation=simulation)
   shown = pictures(task, task.reset())

@@ -1,17 +1,15 @@
-"""Fused operations of a step on a CPU beside torch's: python -m benchmarks.training.fused [key=value ...].
+"""PPO on a CPU with operations fused from the first steps on, as a long training has them, and its log."""
 
-Two learners train in turns from the same seed. One of them has functions in C++ from the first steps on, as a
-long run has them. The program prints `name: value` lines: medians of the time of a step and of an iteration,
-and their ratios.
-"""
-
-import statistics
-import time
+import csv
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 
 import tasks
-from benchmarks.report import line, start
 from gpurobot.device import tape
 from gpurobot.device.distributed import World
 from gpurobot.device.graph import WARM_UPS
@@ -22,7 +20,7 @@ from gpurobot.learn.random import Random
 from gpurobot.settings.config import Switch, TrainConfig
 from gpurobot.shell import cli
 
-WARM_UP, TURNS = 2, 8  # iterations
+ROOT = Path(__file__).parents[2]
 
 
 class Compiled(Fusion):
@@ -54,31 +52,11 @@ def build(words: Sequence[str]) -> None:
   make_learner(*cli.parse([*words], tasks.load, world), world).collect()
 
 
-def iterate(learner: PPO) -> tuple[float, float]:
-  """Train for an iteration; return the time of a step and of the iteration [s]."""
-  begin = time.perf_counter()
-  learner.collect()
-  collected = time.perf_counter()
-  learner.update()
-  return (collected - begin) / learner.ppo.horizon, time.perf_counter() - begin
-
-
-def run(words: Sequence[str] = ()) -> None:
-  """Train both learners in turns; print the times and their ratios."""
-  world = World()
-  learners = {
-    name: make_learner(*cli.parse([*words, *switch], tasks.load, world), world)
-    for name, switch in (("torch", ["compile=off"]), ("fused", []))
-  }
-  for _ in range(WARM_UP):
-    for learner in learners.values():
-      iterate(learner)
-  turns = [{name: iterate(learner) for name, learner in learners.items()} for _ in range(TURNS)]
-  for i, part in enumerate(("step", "iteration")):
-    for name in learners:
-      line(f"fused.{part}_us.{name}", statistics.median(turn[name][i] for turn in turns) * 1e6)
-    line(f"fused.{part}_ratio", statistics.median(turn["torch"][i] / turn["fused"][i] for turn in turns))
-
-
-if __name__ == "__main__":
-  start(run)
+def logged(*command: str, **environment: str) -> list[dict[str, float]]:
+  """Train by the words of a command after Python's; return steps, seconds and speed by row of its log."""
+  with tempfile.TemporaryDirectory() as folder:
+    words = [sys.executable, *command, "log_every=5", f"run_dir={folder}/run"]
+    subprocess.run(words, cwd=ROOT, env=os.environ | environment, check=True, stdout=subprocess.DEVNULL)
+    with Path(folder, "run", "metrics.csv").open() as file:
+      names = ("steps", "seconds", "steps_per_second")
+      return [{name: float(row[name]) for name in names} for row in csv.DictReader(file)]

@@ -4,13 +4,10 @@ Without a task it is Ant as Isaac Gym trains it (`cases.ISAAC_ANT`).
 
 The program prints `name: value` lines. They give the share of each part: physics, task, network in the
 rollout, policy around it (normalisation, sampling), storage and statistics, update. The overhead of the
-rollout, which is everything except physics, network and update, is compared with its goal, and the arithmetic
-rate of the network with the rate of a large matrix product in its precision. On CUDA, where a rollout is one
+rollout, which is everything except physics, network and update, has a goal. On CUDA, where a rollout is one
 graph and one part, the program prints kernels and their shares instead.
 """
 
-import itertools
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,37 +24,10 @@ from benchmarks.training import fused
 from gpurobot.device.clock import shares
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
-from gpurobot.settings.algorithms import PPOConfig
 from gpurobot.shell import cli
 
 WARM_UP, MEASURED = 5, 20  # iterations
-GOAL = 0.10  # goal for the share of rollout overhead, with 4,096 environments
-SIDE = 4096  # side of the matrices of the product that measures the peak rate
 SHOWN = 20  # number of kernels to print
-
-
-def product_rate(
-  device: torch.device, dtype: torch.dtype, clock: Callable[[], float] = time.perf_counter
-) -> float:
-  """Return the rate of a large matrix product in a type, by a clock [floating-point operations/s]."""
-  matrix = torch.randn(SIDE, SIDE, device=device).to(dtype)
-  seconds = 0.0
-  for _ in range(2):  # the first one warms up
-    start = clock()
-    float((matrix @ matrix)[0, 0])  # waits for the result
-    seconds = clock() - start
-  return 2 * SIDE**3 / seconds
-
-
-def floor(ppo: PPOConfig, num_obs: int, num_actions: int) -> int:
-  """Return the minimum of floating-point operations per step: one policy evaluation, and the epochs.
-
-  The network has a shared trunk. Biases, nonlinearities and the loss are not counted.
-  """
-  sizes = [num_obs, *ppo.hidden]
-  forward = 2 * (sum(a * b for a, b in itertools.pairwise(sizes)) + sizes[-1] * (num_actions + 1))
-  backward = 2 * forward - 2 * num_obs * ppo.hidden[0]  # no gradient of the observation
-  return forward + ppo.epochs * (forward + backward)
 
 
 def iterate(learner: PPO, count: int) -> None:
@@ -115,7 +85,6 @@ def run(words: Sequence[str] = ()) -> None:
   named = any(word.startswith("task=") for word in words)
   config, task = cli.parse([*(() if named else cases.ISAAC_ANT), *words], tasks.load, world)
   learner = fused.make_learner(config, task, world)
-  env, device = learner.env, learner.device
   time_network(learner)
   iterate(learner, WARM_UP)
   before = learner.clock.seconds()
@@ -131,16 +100,11 @@ def run(words: Sequence[str] = ()) -> None:
   for part, share in largest(found):
     if share:  # parts inside a CUDA graph have no time of their own
       line(f"iteration.{part}_share", share)
-  if device.type == "cuda":
+  if learner.device.type == "cuda":
     line("iteration.memory_gb", torch.cuda.max_memory_reserved() / 1e9)
     print_kernels(learner, total / MEASURED)
     return
   line("iteration.overhead_share", 1 - sum(found[part] for part in ("physics", "network", "update")))
-  line("iteration.overhead_goal", GOAL)
-  arithmetic = floor(config.ppo, env.obs_dims["policy"], env.num_actions) * samples
-  seconds = total * (found["network"] + found["update"])
-  line("iteration.network_gflop_per_second", arithmetic / seconds / 1e9)
-  line("iteration.product_gflop_per_second", product_rate(device, learner.network.input_dtype) / 1e9)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """Memory growth of a long training: python -m benchmarks.training.memory_growth [key=value ...].
 
 The program runs 10,000 iterations of a small Cartpole, including log, TensorBoard and checkpoints. It prints
-`name: value` lines: the resident memory [MB] after a tenth of the iterations and at the end, and its growth.
+how much the resident memory [MB] has grown after the first tenth.
 """
 
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from unittest import mock
 
@@ -28,9 +27,8 @@ def resident() -> float:
   return pages * os.sysconf("SC_PAGE_SIZE") / MEGA
 
 
-@contextmanager
-def recorded_memory() -> Iterator[list[float]]:
-  """Collect the resident memory [MB] after each iteration of a training."""
+def measure(words: list[str]) -> list[float]:
+  """Train with these arguments; return the resident memory [MB] after each iteration."""
   samples: list[float] = []
 
   class RecordingLog(Log):
@@ -38,13 +36,7 @@ def recorded_memory() -> Iterator[list[float]]:
       super().step()
       samples.append(resident())
 
-  with mock.patch.object(training_run, "Log", RecordingLog):
-    yield samples
-
-
-def measure(words: list[str]) -> list[float]:
-  """Train with these arguments; return the resident memory [MB] after each iteration."""
-  with tempfile.TemporaryDirectory() as folder, recorded_memory() as samples:
+  with tempfile.TemporaryDirectory() as folder, mock.patch.object(training_run, "Log", RecordingLog):
     train.main([*words, f"run_dir={folder}/run"])
   return samples
 
@@ -58,9 +50,6 @@ def growth(samples: list[float]) -> float:
 def run(words: Sequence[str] = ()) -> None:
   """Measure and report."""
   samples = measure([*SMALL, f"max_iterations={ITERATIONS}", "checkpoint_seconds=5", *words])
-  line("memory.iterations", len(samples))
-  line("memory.start_mb", samples[len(samples) // 10])
-  line("memory.end_mb", samples[-1])
   line("memory.growth_mb", growth(samples))
 
 

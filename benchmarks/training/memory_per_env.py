@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import torch
 
 import tasks
-from benchmarks.report import line, start
+from benchmarks.report import line, settings, start
 from gpurobot.device.distributed import World
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.algorithms import Precision
-from gpurobot.settings.config import assign, defaults, leaves, option, pairs
+from gpurobot.settings.config import assign, defaults, option
 
 ENVS = (256, 512)  # environments of two measurements; their difference excludes shared memory
 GIGA = 1e9
@@ -66,9 +66,9 @@ def measure(name: str, num_envs: int, device: torch.device) -> tuple[int, int, i
 
 def run(words: Sequence[str] = ()) -> None:
   """Measure and report."""
-  settings = assign(Settings(), pairs([*words], leaves(Settings())))
-  device = World().device(settings.device)
-  for name in settings.tasks:
+  chosen = settings(Settings(), words)
+  device = World().device(chosen.device)
+  for name in chosen.tasks:
     (simulation, few, low), (_, many, high) = (measure(name, count, device) for count in ENVS)
     one = (many - few) / (ENVS[1] - ENVS[0])
     line(f"environments.{name}.simulation_bytes", simulation)

@@ -1,16 +1,10 @@
 """Training speed of Ant, compared with Stable-Baselines3's PPO, in environment steps per second."""
 
-import csv
 import itertools
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
 import gymnasium
-import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
@@ -25,8 +19,6 @@ from gpurobot.device.distributed import World
 from gpurobot.learn.network import ACTIVATIONS
 from gpurobot.settings import config
 from gpurobot.shell import cli
-
-ROOT = Path(__file__).parents[2]
 
 
 class Trunk(BaseFeaturesExtractor):
@@ -43,15 +35,10 @@ class Trunk(BaseFeaturesExtractor):
     return self.layers(observation)
 
 
-def own_speed(seconds: float, *words: str) -> float:
+def own_speed(seconds: float) -> float:
   """Train Ant with `train.py`; return its speed after the first row of the log [environment steps/s]."""
-  with tempfile.TemporaryDirectory() as folder:
-    command = [sys.executable, "train.py", *cases.ISAAC_ANT, "log_every=5"]
-    command += [f"max_seconds={seconds}", f"run_dir={folder}/run", *words]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    with Path(folder, "run", "metrics.csv").open() as file:
-      first, *_, last = ((float(row["steps"]), float(row["seconds"])) for row in csv.DictReader(file))
-  return (last[0] - first[0]) / (last[1] - first[1])
+  rows = fused.logged("train.py", *cases.ISAAC_ANT, f"max_seconds={seconds}")
+  return (rows[-1]["steps"] - rows[0]["steps"]) / (rows[-1]["seconds"] - rows[0]["seconds"])
 
 
 def peer_speed(peer: cases.TrainingPeer, settings: config.TrainConfig) -> float:
@@ -83,14 +70,6 @@ def peer_speed(peer: cases.TrainingPeer, settings: config.TrainConfig) -> float:
 def run() -> None:
   """Print training speeds and ratios; the own speed is measured before and after the peers."""
   settings, _ = cli.parse([*cases.ISAAC_ANT], tasks.load, World())
-  ppo = settings.ppo
-  line("training.num_envs", settings.num_envs)
-  line("training.batch", settings.num_envs * ppo.horizon)
-  line("training.minibatches", ppo.minibatches)
-  line("training.epochs", ppo.epochs)
-  for depth, width in enumerate(ppo.hidden):
-    line(f"training.network.hidden{depth}", width)
-  line("training.threads", torch.get_num_threads())
   fused.build(cases.ISAAC_ANT)
   own = [own_speed(cases.TRAINING_SECONDS)]
   peers = {peer: peer_speed(peer, settings) for peer in cases.TRAINING}
@@ -99,4 +78,3 @@ def run() -> None:
   for peer, speed in peers.items():
     line(f"training.{peer.name}.stable_baselines3", speed)
     line(f"training.{peer.name}.ratio", statistics.mean(own) / speed)
-    line(f"training.{peer.name}.goal", peer.goal)

@@ -1,10 +1,7 @@
 """Speed of SAC, compared with Stable-Baselines3's on the same task, network, batch and update ratio.
 
 Seconds are processor time, which other programs on the machine disturb least: use one thread. Ours is
-measured in the precision that the processor is fast in and in float32, with critics that predict a
-distribution of the return, and with scalar ones, the default and the peer's network. The floors are the
-gradient steps per second at the rate of a large product in that precision, if they were nothing but their
-matrix products.
+measured in the precision that the processor is fast in, and in float32.
 """
 
 import contextlib
@@ -17,11 +14,9 @@ import stable_baselines3
 import torch
 from stable_baselines3.common.env_util import make_vec_env
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
 
 import tasks
-from benchmarks.report import line
-from benchmarks.training.iteration import product_rate
+from benchmarks.report import in_turn, line
 from gpurobot.device.distributed import World
 from gpurobot.learn.off_policy.sac import SAC
 from gpurobot.learn.random import Random
@@ -39,26 +34,20 @@ SETTINGS = {
   "sac.horizon": STEPS,
   "sac.learning_starts": STEPS,
   "sac.policy_delay": 1,
+  "sac.critic": "scalar",
   "sac.activation": "relu",
   "sac.layer_norm": False,
   "sac.clipped_double_q": True,  # as the peer has it
 }
-# precision and critic of ours, by name
-OWN = {
-  "gpurobot": ("auto", "twohot"),
-  "gpurobot_float32": ("float32", "twohot"),
-  "gpurobot_scalar": ("auto", "scalar"),
-  "gpurobot_scalar_float32": ("float32", "scalar"),
-}
+PRECISIONS = {"gpurobot_scalar": "auto", "gpurobot_scalar_float32": "float32"}  # of ours, by name
 CPU = torch.device("cpu")
 Round = Callable[[], tuple[float, float]]  # trains, and returns the seconds of steps and of gradient steps
 
 
-def own(precision: str, critic: str) -> tuple[SAC, Round]:
-  """Return our SAC and its round."""
+def own(precision: str) -> Round:
+  """Return the round of our SAC."""
   module = tasks.load(TASK)
-  settings = SETTINGS | {"sac.precision": precision, "sac.critic": critic}
-  config: TrainConfig = assign(defaults(module), settings)
+  config: TrainConfig = assign(defaults(module), SETTINGS | {"sac.precision": precision})
   env = module.Task(config.env, NUM_ENVS, CPU, random=Random(config.seed, NUM_ENVS), training=True)
   learner = SAC(env, config, World())
 
@@ -69,7 +58,7 @@ def own(precision: str, critic: str) -> tuple[SAC, Round]:
     learner.update()
     return middle - start, time.process_time() - middle
 
-  return learner, round_
+  return round_
 
 
 @contextlib.contextmanager
@@ -108,31 +97,16 @@ def peer() -> Round:
   return round_
 
 
-def flops(learner: SAC) -> float:
-  """Return the floating-point operations in the matrix products of a gradient step."""
-  learner.collect()
-  with FlopCounterMode(display=False) as counter:
-    learner.update()
-  return counter.get_total_flops() / (STEPS * RATIO)
-
-
 def run() -> None:
   """Print the speeds of all, in turn, and the ratios to the peer's."""
   with unwarned():
-    learners = {name: own(*settings) for name, settings in OWN.items()}
-    rounds = {name: round_ for name, (_, round_) in learners.items()} | {"stable_baselines3": peer()}
-  for round_ in rounds.values():
-    round_()  # the first one fills the buffer
-  times = [{name: round_() for name, round_ in rounds.items()} for _ in range(ROUNDS)]
+    rounds = {name: own(precision) for name, precision in PRECISIONS.items()} | {"stable_baselines3": peer()}
+  times = in_turn(rounds, ROUNDS)  # the first one fills the buffer
   for name in rounds:
     steps, updates = (statistics.median(row[name][part] for row in times) for part in range(2))
     line(f"off_policy.{name}.collected_steps_per_second", STEPS * NUM_ENVS / steps)
     line(f"off_policy.{name}.steps_per_second", STEPS * NUM_ENVS / (steps + updates))
     line(f"off_policy.{name}.gradient_steps_per_second", STEPS * RATIO / updates)
-  types = {name: learner.network.input_dtype for name, (learner, _) in learners.items()}
-  rates = {dtype: product_rate(CPU, dtype, time.process_time) for dtype in {*types.values()}}
-  for name, (learner, _) in learners.items():
-    line(f"off_policy.{name}.floor_gradient_steps_per_second", rates[types[name]] / flops(learner))
   _print_ratios(times)
 
 
@@ -143,8 +117,8 @@ def _print_ratios(times: list[dict[str, tuple[float, float]]]) -> None:
     "steps": sum,
     "gradient_steps": lambda seconds: seconds[1],
   }
-  for name in OWN:
-    suffix = f"{name}_ratio".removeprefix("gpurobot").removeprefix("_")
+  for name in PRECISIONS:
+    suffix = f"{name}_ratio".removeprefix("gpurobot_")
     for what, seconds in measures.items():
       ratio = statistics.median(seconds(row["stable_baselines3"]) / seconds(row[name]) for row in times)
       line(f"off_policy.{what}_{suffix}", ratio)

@@ -1,6 +1,5 @@
 """Words of benchmarks, whose mistakes end in one line, and the ratios that a failed run keeps."""
 
-import runpy
 import sys
 from types import SimpleNamespace
 
@@ -30,11 +29,11 @@ def test_mistakes_end_in_one_line(monkeypatch, run, words, message):
   assert "\n" not in str(end.value)
 
 
-def test_a_program_without_arguments_refuses_one(monkeypatch):
-  monkeypatch.setattr(sys, "argv", ["benchmarks", "robot=ant"])
-  monkeypatch.delenv("LOCAL_RANK", raising=False)
-  with pytest.raises(SystemExit, match="error: 'robot=ant' has no meaning here: leave it out"):
-    runpy.run_module("benchmarks.training.scaling", run_name="__main__")
+def test_functions_are_called_in_turn_and_the_median_of_their_ratios_counts(monkeypatch):
+  monkeypatch.setattr(report, "printed", {})
+  calls = {"own": iter([0.0, 2.0, 8.0, 9.0]), "peer": iter([0.0, 1.0, 2.0, 9.0])}  # the first warm up
+  report.compare("x", {name: lambda values=values: next(values) for name, values in calls.items()}, 3)
+  assert report.printed == {"x.own": 8.0, "x.peer": 2.0, "x.ratio": 2.0}
 
 
 def test_a_benchmark_that_fails_takes_no_ratio_with_it(monkeypatch):

@@ -5,7 +5,7 @@ from benchmarks.training import iteration
 
 
 def test_shares_of_an_iteration_add_up(capsys):
-  with mock.patch.multiple(iteration, WARM_UP=1, MEASURED=2, SIDE=64):
+  with mock.patch.multiple(iteration, WARM_UP=1, MEASURED=2):
     iteration.run(["task=cartpole", "num_envs=32", "ppo.horizon=4", "ppo.minibatches=1", "ppo.epochs=2"])
   found = report.read(capsys.readouterr().out)
   parts = [part for part in found if part.endswith("_share") and part != "iteration.overhead_share"]
