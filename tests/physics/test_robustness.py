@@ -34,13 +34,7 @@ def assert_finite_or_told(sim):
 
 @pytest.mark.parametrize(
   "content",
-  [
-    "",
-    FLOOR,
-    '<body><geom size="0.1"/></body>',
-    '<body/><body pos="1 0 0"><body/></body>',
-    "<site/><camera/>",
-  ],
+  ["", FLOOR, '<body><geom size="0.1"/></body><body pos="1 0 0"><body/></body><site/><camera/>'],
 )
 def test_models_in_which_nothing_moves(content):
   sim = stepped(world(content), num_envs=3)
@@ -103,7 +97,7 @@ def test_bodies_a_metre_inside_the_floor_come_out():
   assert np.abs(heights).max() < 100
 
 
-@pytest.mark.parametrize("name", ["gymnasium/half_cheetah", "assets/ant", "ball_limit"])
+@pytest.mark.parametrize("name", ["assets/ant", "ball_limit"])
 def test_joint_speeds_of_ten_thousand_stay_where_they_are(name):
   """What cannot be followed may become infinite, in its own environment; the others keep their bits."""
   model = load(name)

@@ -32,9 +32,9 @@ def test_spheres_touch_where_mujocos_do():
   assert 100 < sum(counts) < 300
 
 
-@pytest.mark.parametrize("shape", CAPSULES)
-@pytest.mark.parametrize("margin", [0, 0.02])
-@pytest.mark.parametrize("spread", [0.2, 0.4])
+@pytest.mark.parametrize(
+  ("shape", "margin", "spread"), [("capsule", 0.02, 0.2), ("short capsule", 0, 0.2), ("thin capsule", 0, 0.4)]
+)
 def test_capsules_touch_where_mujocos_do(shape, margin, spread):
   """Normals, and the points along them, are as exact as the number of steps allows; distances are exact."""
   model, qpos = scene(f'type="capsule" size="{CAPSULES[shape]}"', margin), random_poses(300, spread)
@@ -58,8 +58,7 @@ def lying_poses(count):
   return np.hstack([place * [[1, 1, side] for side in random.choice([-1, 1], count)], rotation])
 
 
-@pytest.mark.parametrize("size", ["0.1 0.4", "0.1 0.1"])
-@pytest.mark.parametrize("margin", [0, 0.02])
+@pytest.mark.parametrize(("size", "margin"), [("0.1 0.4", 0.02), ("0.1 0.1", 0)])
 def test_capsules_lie_on_caps_as_mujocos_do(size, margin):
   model, qpos, counts = scene(f'type="capsule" size="{size}"', margin, "0 0 0"), lying_poses(400), []
   for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
