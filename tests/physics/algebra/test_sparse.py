@@ -29,12 +29,6 @@ def factors(random):
   return L, D, M
 
 
-def test_the_tree_has_the_sparsity_of_its_factors(factors):
-  L, D, M = factors
-  assert np.count_nonzero(dense(M) == 0.0) > 0
-  np.testing.assert_allclose(dense(M), L.T @ np.diag(D) @ L, atol=1e-12)
-
-
 def test_factors_are_recovered(factors):
   L, D, M = factors
   factor = M.factor()

@@ -127,18 +127,6 @@ def test_the_deepest_contacts_keep_the_slots_and_the_others_are_counted():
   assert dropped.max() > 0
 
 
-def test_contacts_begin_at_the_margin():
-  model = load_model("""<mujoco><worldbody>
-    <body><freejoint/><geom size="0.1" margin="0.05"/></body><body><freejoint/><geom size="0.1"/></body>
-  </worldbody></mujoco>""")
-  states = random_states(model, 2)
-  states.qpos[:] = model.qpos0
-  states.qpos[:, 7] = 0.24, 0.26
-  contacts, _ = find(model, states)
-  assert [len(found) for found in contacts] == [1, 0]
-  assert contacts[0][0, -7] == pytest.approx(0.04)
-
-
 def test_parallel_capsules_touch_at_two_points_between_other_lanes():
   """Only the second environment's capsules are parallel; the third's do not touch."""
   model = load_model("""<mujoco><worldbody>
