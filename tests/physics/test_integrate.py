@@ -1,7 +1,5 @@
 """One time step on plain numbers, against MuJoCo."""
 
-import dataclasses
-
 import mujoco
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace.emit_numpy import numpy_function
 from tests.physics.conftest import load
-from tests.physics.oracle import mujoco_at
 
 
 def test_what_stands_still_stays_and_quaternions_become_unit():
@@ -53,15 +50,6 @@ def one_step(model, qpos, qvel, ctrl):
   controls = {"control": np.array(ctrl)[:, None]} if model.nu else {}
   numpy_function(trace_step(model, layout))(1, 0, 1, state=memory, **controls)
   return memory[: model.nq, 0], memory[model.nq : model.nq + model.nv, 0]
-
-
-def test_without_eulerdamp_damping_is_explicit():
-  model = dataclasses.replace(load("springs"), eulerdamp=False)
-  assert model.dof_damping.any()
-  states = random_states(model, 1)
-  data = mujoco_at(model, states.qpos[0], states.qvel[0])
-  _, qvel = one_step(model, states.qpos[0], states.qvel[0], states.ctrl[0])
-  np.testing.assert_allclose(qvel, states.qvel[0] + model.timestep * data.qacc, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("speed", [10.0, 60.0, 150.0, 250.0])

@@ -18,7 +18,7 @@ def joint_forces(model, qpos, qvel, ctrl):
 
 
 @pytest.mark.parametrize("name", ["actuators", "gymnasium/ant"])
-@pytest.mark.parametrize("gain", [0.1, 1.0, 50.0])
+@pytest.mark.parametrize("gain", [0.1, 50.0])
 def test_forces_are_mujocos_within_and_beyond_all_limits(name, gain):
   model = load(name)
   states = random_states(model, 6, seed=int(gain))
@@ -34,12 +34,6 @@ def servo(joint="", actuator=""):
       biasprm="1 -4 -0.25" {actuator}/></actuator></mujoco>""")
 
 
-def test_gain_and_bias_are_affine_in_length_and_velocity():
-  length, velocity = 2 * 0.25, 2 * 0.5
-  force = (3 + length + 0.5 * velocity) * 0.8 + 1 - 4 * length - 0.25 * velocity
-  assert joint_forces(servo(), [0.25], [0.5], [0.8]) == [pytest.approx(2 * force)]
-
-
 @pytest.mark.parametrize(
   ("joint", "actuator", "ctrl", "force"),
   [
@@ -52,13 +46,6 @@ def test_gain_and_bias_are_affine_in_length_and_velocity():
 )
 def test_limits_apply_to_control_then_force_then_joint(joint, actuator, ctrl, force):
   assert joint_forces(servo(joint, actuator), [0.0], [0.0], [ctrl]) == [force]
-
-
-def test_actuators_of_one_joint_add_up():
-  model = load_model("""<mujoco><worldbody>
-    <body><joint name="hinge"/><geom size="1"/></body><body><joint/><geom size="1"/></body></worldbody>
-    <actuator><motor joint="hinge" gear="2"/><motor joint="hinge" gear="-3"/></actuator></mujoco>""")
-  assert joint_forces(model, [0.0, 0.0], [0.0, 0.0], [1.0, 0.5]) == [0.5, 0.0]
 
 
 @pytest.mark.parametrize("span", ["-0.5 0.25", "0 0.5", "-50 50"])
