@@ -58,7 +58,7 @@ def test_forces_within_a_falling_body_move_its_momentum_by_nothing():
 )
 def test_contacts_of_a_robot_at_rest_carry_its_weight(name):
   model = load(name)
-  sim = Simulation(model, 1, threads=1, outputs=outputs(model))  # as in test_parity
+  sim = Simulation(model, 1, threads=1, outputs=outputs(model))  # as in test_descent
   for _ in range(10):
     sim.step(int(0.5 / model.timestep))
   assert sim.qvel.abs().max() < 1e-3
