@@ -9,7 +9,7 @@ from physics.parity.open_loop import rollout
 from tests.instances import grouped
 from tests.physics.reports import assert_holds
 
-# A kernel computes what the traced program says: these together trace every line that all models do.
+# A kernel computes what the traced program says: these together use every part of the engine.
 COMPOSITE = (
   "actuators",
   "convex",
