@@ -278,11 +278,6 @@ def test_outputs_are_of_the_last_substeps_start(model):
     assert getattr(twice, name).equal(getattr(simulation, name)), name
 
 
-def test_names_unknown_outputs(model):
-  with pytest.raises(ValueError, match="output 'qfrc_bais' is unknown"):
-    Simulation(model, 1, outputs=("qfrc_bais",))
-
-
 def test_counts_contacts_that_do_not_fit():
   model = load("self_contact")
   roomy, tight = started(model, 64), started(model, 64, moving_capacity=1)

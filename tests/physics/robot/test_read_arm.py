@@ -3,7 +3,6 @@
 import math
 import re
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -14,17 +13,6 @@ from tests.physics.robot import robots
 from tests.physics.robot.arms import JAW, asked, mjcf, urdf
 
 JOINTS = ("turn", "shoulder", "elbow")
-
-
-def after(spec, seconds):
-  """Return the data of a model that was at home for some time."""
-  mj = spec.copy().compile()
-  data = mujoco.MjData(mj)
-  mujoco.mj_resetDataKeyframe(mj, data, 0)
-  mujoco.mj_forward(mj, data)
-  for _ in range(round(seconds / mj.opt.timestep)):
-    mujoco.mj_step(mj, data)
-  return data
 
 
 def test_our_arm_is_what_its_tasks_say():
@@ -51,7 +39,7 @@ def test_an_arm_without_servos_and_home_gets_both_and_targets_and_holds_still(te
   assert arm.reach == pytest.approx(np.hypot(0.7, 0.1), abs=0.12)  # from the turning joint, 0.1 m lower
   assert any("3 joints have no servo in the file" in doubt for doubt in arm.doubts)
   assert not any("the tip moves" in doubt for doubt in arm.doubts)
-  before, later = after(spec, 0.0), after(spec, 2.0)
+  before, later = (robots.at_home(spec, seconds) for seconds in (0.0, 2.0))
   np.testing.assert_allclose(later.site(arm.site).xpos, before.site(arm.site).xpos, atol=2e-3)
   assert ((arm.angles > arm.limits[:, 0]) & (arm.angles < arm.limits[:, 1])).all()
   assert 0.5 < arm.angles[2] < 2.3, "it is not stretched"
@@ -96,7 +84,7 @@ def test_what_is_asked_for_counts(tmp_path):
   assert arm.tip == "frame of body 'elbow_link'"
   assert arm.stiffness.tolist() == [500.0] * 2
   assert arm.damping.tolist() == [20.0] * 2
-  data = after(spec, 0.0)
+  data = robots.at_home(spec, 0.0)
   np.testing.assert_allclose(data.site("elbow_link").xpos, data.body("elbow_link").xpos)
 
 
@@ -105,7 +93,7 @@ def test_a_keyframe_is_the_home_pose(tmp_path):
     </keyframe>"""
   arm, spec = read_arm(asked(tmp_path, mjcf(after=keys)))
   assert (arm.home, arm.angles.tolist()) == ("home", [0.1, 0.5, 1.0])
-  assert after(spec, 0.0).body("left_part").xpos[2] > 0
+  assert robots.at_home(spec, 0.0).body("left_part").xpos[2] > 0
   arm, _ = read_arm(asked(tmp_path, mjcf(after=keys), home="rest"))
   assert (arm.home, arm.angles.tolist()) == ("rest", [0.0, 0.0, 0.1])
 
