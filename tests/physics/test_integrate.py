@@ -21,25 +21,6 @@ def test_what_stands_still_stays_and_quaternions_become_unit():
   np.testing.assert_allclose(found, [*qpos[:3], 0, 0, 0.6, 0.8, *qpos[7:]], atol=1e-15)
 
 
-def test_spinning_a_full_turn_comes_back():
-  model = load("free_bodies")
-  qpos, qvel = model.qpos0.tolist(), [0.0] * model.nv
-  joint = int(np.flatnonzero(model.jnt_type == 0)[0])
-  at, dof = int(model.jnt_qposadr[joint]) + 3, int(model.jnt_dofadr[joint]) + 3
-  steps = 64
-  qvel[dof : dof + 3] = [
-    0.0,
-    0.6 * 2 * np.pi / (steps * model.timestep),
-    0.8 * 2 * np.pi / (steps * model.timestep),
-  ]
-  half = None
-  for step in range(steps):
-    half = qpos[at : at + 4] if step == steps // 2 else half
-    qpos = integrate_position(model, qpos, qvel)
-  np.testing.assert_allclose(np.abs(qpos[at : at + 4]), np.abs(model.qpos0[at : at + 4]), atol=1e-12)
-  assert abs(np.dot(half, qpos[at : at + 4])) < 1e-12
-
-
 def one_step(model, qpos, qvel, ctrl):
   """Return (qpos, qvel) after one time step of the traced program in float64."""
   layout = Layout(model, ())

@@ -2,7 +2,6 @@
 
 import math
 
-import mujoco
 import numpy as np
 import pytest
 import torch
@@ -71,17 +70,6 @@ def test_vanishing_masses_and_inertias_stay_finite(inertial):
 
 def test_inertia_that_float32_cannot_tell_from_zero_is_finite_or_told():
   assert_finite_or_told(stepped(bodies('mass="1" diaginertia="1 1 1e-14"'), steps=1))
-
-
-def test_a_massless_link_is_as_in_mujoco():
-  xml = world(
-    """<body><joint axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/><body pos="0.2 0 0">
-    <geom size="0.1" mass="0"/>
-    <body pos="0.2 0 0"><joint axis="0 1 0"/><geom size="0.1" pos="0.1 0 0"/></body></body></body>"""
-  )
-  sim, data = stepped(xml), mujoco.MjData(load_model(xml).mj)
-  mujoco.mj_step(load_model(xml).mj, data, 50)
-  np.testing.assert_allclose(sim.qpos[0], data.qpos, atol=1e-5)
 
 
 def test_bodies_a_metre_inside_the_floor_come_out():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from physics.constraint.world import is_still, pushed_bodies, world_pairs
+from physics.constraint.world import is_still, world_pairs
 from physics.load import load_model
 from physics.parity import random_states
 from tests.physics.collision.scene import assert_contacts_are_mujocos, found_contacts, mujoco_contacts
@@ -21,19 +21,6 @@ def test_what_never_moves():
   assert [is_still(model, geom) for geom in range(model.ngeom)] == [True, True, False, False, False]
   assert len(world_pairs(model)) == 6
   assert len(model.pairs) == 8
-
-
-def test_a_mocap_body_stands_still():
-  model = load_model("""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
-    <body mocap="true" pos="0.1 0 0.2"><geom type="box" size="0.1 0.1 0.1"/>
-      <body><geom size="0.15"/></body></body>
-    <body pos="0.1 0 0.25"><freejoint/><geom size="0.3"/></body></worldbody></mujoco>""")
-  assert [is_still(model, geom) for geom in range(model.ngeom)] == [True, True, True, False]
-  assert {frozenset((pair.geom1, pair.geom2)) for pair in model.pairs} == {
-    frozenset((k, 3)) for k in range(3)
-  }
-  assert pushed_bodies(model) == [3]
-  assert assert_contacts_are_mujocos(model, model.qpos0[None]) == [3]
 
 
 CROWD = """<mujoco><option><flag midphase="disable"/></option><worldbody>
