@@ -42,6 +42,11 @@ def test_constant_vectors_lose_residue():
     constant(Program().read_memory("state", 0))
 
 
+def test_a_quaternion_times_its_conjugate_is_no_turn(random):
+  q = Quaternion.normalize(random.normal(size=4).tolist())
+  np.testing.assert_allclose((q * q.conjugate).components, [1, 0, 0, 0], atol=1e-15)
+
+
 def test_normalisation():
   assert Quaternion.normalize([0.0, 0.0, 0.0, 0.0]).components == (1.0, 0.0, 0.0, 0.0)
   np.testing.assert_allclose(Quaternion.normalize([0.0, 3.0, 0.0, 4.0]).components, [0, 0.6, 0, 0.8])
