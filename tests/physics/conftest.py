@@ -37,6 +37,15 @@ CASES = {
   **{f"assets/{path.parent.name}": path for path in sorted(ROOT.glob("assets/*/robot.xml"))},
   **{path.stem: path for path in sorted(ROOT.glob("tests/models/*.xml"))},
 }
+CASES |= {  # texts of files with other options
+  name: CASES[file].read_text().replace(old, new, 1)
+  for name, file, old, new in (
+    ("elliptic", "condim", "<option", '<option cone="elliptic" impratio="4"'),
+    ("noslip", "noslip_elliptic", 'cone="elliptic"', 'cone="pyramidal"'),
+    ("rk4", "implicitfast", 'integrator="implicitfast"', 'integrator="RK4"'),
+    ("surfaces_elliptic", "surfaces", "<option", '<option cone="elliptic" impratio="3"'),
+  )
+}
 NUM_STATES = int(os.environ.get("PARITY_STATES", "96"))
 
 

@@ -42,10 +42,12 @@ def assert_holds(findings: Iterable[Finding]) -> None:
   assert [str(finding) for finding in findings if not finding.holds] == []
 
 
-def assert_agrees(model: Model, count: int = 8) -> None:
-  """Assert that contacts, stages and a time step are MuJoCo's in random states."""
+def assert_agrees(model: Model, count: int = 8) -> list[str]:
+  """Assert that contacts, stages and a time step are MuJoCo's in random states; return what was compared."""
   trial, simulation = Trial(model, random_states(model, count)), NumpySimulation(model, count, outputs(model))
-  assert_holds(trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE))
+  findings = trial.contacts(DOUBLE) + trial.stages(simulation, DOUBLE) + trial.step(simulation, DOUBLE)
+  assert_holds(findings)
+  return [finding.quantity for finding in findings]
 
 
 def assert_equal(found: Floats, expected: Floats, label: str) -> None:

@@ -1,4 +1,4 @@
-"""Laws that forces and momenta of bodies obey; that they are MuJoCo's is tested in test_outputs.py."""
+"""Forces on bodies by hand, in float32, and asked for anywhere; test_outputs.py compares them with MuJoCo."""
 
 import numpy as np
 import pytest
@@ -12,37 +12,6 @@ from physics.state.state import State
 from tests.physics.conftest import load
 from tests.physics.oracle import evaluate
 from tests.physics.reports import assert_equal, reports
-
-
-@pytest.fixture(scope="module")
-def simulation():
-  model = load("sensors")
-  simulation = NumpySimulation(model, 24, ("cfrc_int", "cfrc_ext", "cacc"))
-  random_states(model, 24).write_to(simulation)
-  simulation.forward()
-  return simulation
-
-
-def test_nothing_holds_a_free_body(simulation):
-  free = [simulation.model.body_names.index(name) for name in ("base", "ball")]
-  scale = np.abs(simulation.cfrc_ext.numpy()).max()
-  np.testing.assert_allclose(simulation.cfrc_int.numpy()[:, free] / scale, 0.0, atol=1e-12)
-
-
-def test_contacts_push_both_sides_alike():
-  model = load_model("""<mujoco><worldbody>
-    <body name="table" pos="3 2 1"><geom type="plane" size="1 1 1"/></body>
-    <body name="ball" pos="3 2 1.19"><freejoint/><geom size="0.2"/>
-      <body pos="0.3 0 0"><joint/><geom size="0.2"/></body>
-    </body>
-    <body name="other" pos="3 2.35 1.3"><freejoint/><geom size="0.2"/></body>
-  </worldbody></mujoco>""")
-  states = States(model.qpos0[None].copy(), np.ones((1, model.nv)), np.zeros((1, 0)))
-  found, expected = reports(model, states, ["cfrc_ext"])["cfrc_ext"]
-  assert_equal(found, expected, "cfrc_ext")
-  assert (np.abs(found[0, 1:, 5]) > 1.0).all()
-  np.testing.assert_allclose(found[0, :, 3:].sum(axis=0), 0.0, atol=1e-9 * np.abs(found).max())
-
 
 PRESSED = """<mujoco><default><geom mass="0.01"/><joint axis="0 1 0" armature="1"/></default>
   <worldbody><body name="base"><geom size="0.05" pos="0 0 -1" mass="0.1"/><site name="base"/>
@@ -94,10 +63,6 @@ def test_ropes_pull_their_bodies():
   assert_equal(felt, truly, "force")
   for (name, (_, pull)), force in zip(ROPES.items(), found[0, 1:, 5], strict=True):
     assert force == pytest.approx(pull) if pull else force > 0.1, name
-
-
-def test_the_world_accelerates_against_gravity(simulation):
-  np.testing.assert_array_equal(simulation.cacc.numpy()[:, 0], np.tile([0, 0, 0, 0, 0, 9.81], (24, 1)))
 
 
 def test_bodies_without_mass_are_where_they_are():

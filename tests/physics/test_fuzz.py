@@ -23,7 +23,6 @@ ROUGH = dataclasses.replace(SINGLE, rounding=6.0)
 SAME = settings(
   database=None,
   deadline=None,
-  derandomize=True,
   phases=[Phase.generate],
   suppress_health_check=list(HealthCheck),
 )
@@ -65,52 +64,42 @@ def kernel(model):
   return Simulation(model, STATES, threads=1, outputs=outputs(model))
 
 
-@settings(SAME, max_examples=20)
-@given(models(most_bodies=12))
-def test_random_models_are_mujocos_mathematics(xml):
-  assert disagreements(xml, oracle, DOUBLE) == []
+def assert_agree(drawn, engine, tolerances, count, number=0):
+  """Assert that `count` models agree with MuJoCo C; each number has others, the same in every run."""
+
+  @seed(number)
+  @settings(SAME, max_examples=count)
+  @given(drawn)
+  def compare(xml):
+    assert disagreements(xml, engine, tolerances) == []
+
+  compare()
 
 
-@settings(SAME, max_examples=8)
-@given(models(most_bodies=4))
-def test_kernels_of_random_models_agree_within_rounding(xml):
-  assert disagreements(xml, kernel, ROUGH) == []
+def test_random_models_are_mujocos_mathematics():
+  assert_agree(models(most_bodies=12), oracle, DOUBLE, 20)
+
+
+def test_kernels_of_random_models_agree_within_rounding():
+  assert_agree(models(most_bodies=4), kernel, ROUGH, 3)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(20))
 def test_many_random_models_are_mujocos_mathematics(part):
-  @seed(part)
-  @settings(SAME, derandomize=False, max_examples=25)
-  @given(models())
-  def compare(xml):
-    assert disagreements(xml, oracle, DOUBLE) == []
-
-  compare()
+  assert_agree(models(), oracle, DOUBLE, 25, part)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_many_random_models_of_a_kind_are_mujocos_mathematics(extra):
-  @seed(0)
-  @settings(SAME, derandomize=False, max_examples=50)
-  @given(models(most_bodies=6, extra=extra))
-  def compare(xml):
-    assert disagreements(xml, oracle, DOUBLE) == []
-
-  compare()
+  assert_agree(models(most_bodies=6, extra=extra), oracle, DOUBLE, 50)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_kernels_of_many_random_models_agree_within_rounding(part):
-  @seed(part)
-  @settings(SAME, derandomize=False, max_examples=25)
-  @given(models(most_bodies=4))
-  def compare(xml):
-    assert disagreements(xml, kernel, ROUGH) == []
-
-  compare()
+  assert_agree(models(most_bodies=4), kernel, ROUGH, 25, part)
 
 
 def test_finds_a_fault():

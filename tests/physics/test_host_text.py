@@ -143,6 +143,7 @@ def test_the_text_computes_what_the_lanes_do(situation):
   assert situation.differences(situation.lanes, BOTH_ROUNDED) == []
 
 
+@pytest.mark.parametrize("situation", grouped(["hand"]), indirect=True, scope="module")
 def test_threads_in_step_with_one_that_is_never_done_compute_the_same_bits(situation, tmp_path):
   in_step = Host(situation.sim.program, tmp_path, in_step=True)
   found, expected = (host.run(LAUNCH, situation.arrays) for host in (in_step, situation.host))

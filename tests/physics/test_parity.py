@@ -12,16 +12,11 @@ from tests.physics.reports import assert_holds
 # A kernel computes what the traced program says: these together use every part of the engine.
 COMPOSITE = (
   "actuators",
-  "assets/hand",
-  "condim",
   "convex",
   "cranks",
   "drives",
   "ellipsoids",
-  "elliptic",
   "equalities",
-  "fluid",
-  "free_bodies",
   "gymnasium/humanoid",
   "height_field",
   "implicitfast",
@@ -29,12 +24,10 @@ COMPOSITE = (
   "muscles",
   "noslip_elliptic",
   "plastic",
-  "rk4",
   "sensors",
   "solids",
   "spatial_tendons",
   "sticky",
-  "surfaces",
 )
 # In one of its states the axes of two capsules pass at 0.1 mm: what rounding leaves of their normal is worth
 # thirty units of the position, where three do elsewhere.

@@ -1,6 +1,5 @@
-"""Actuators together: limits, groups, gravity compensation and damping, against MuJoCo and by hand."""
+"""Actuators together: limits, groups and gravity compensation, against MuJoCo and by hand."""
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -19,7 +18,7 @@ def joint_forces(model, qpos, qvel, ctrl):
 
 
 @pytest.mark.parametrize("name", ["actuators", "gymnasium/ant"])
-@pytest.mark.parametrize("gain", [0.1, 1.0, 50.0])
+@pytest.mark.parametrize("gain", [0.1, 50.0])
 def test_forces_are_mujocos_within_and_beyond_all_limits(name, gain):
   model = load(name)
   states = random_states(model, 6, seed=int(gain))
@@ -35,12 +34,6 @@ def servo(joint="", actuator=""):
       biasprm="1 -4 -0.25" {actuator}/></actuator></mujoco>""")
 
 
-def test_gain_and_bias_are_affine_in_length_and_velocity():
-  length, velocity = 2 * 0.25, 2 * 0.5
-  force = (3 + length + 0.5 * velocity) * 0.8 + 1 - 4 * length - 0.25 * velocity
-  assert joint_forces(servo(), [0.25], [0.5], [0.8]) == [pytest.approx(2 * force)]
-
-
 @pytest.mark.parametrize(
   ("joint", "actuator", "ctrl", "force"),
   [
@@ -53,13 +46,6 @@ def test_gain_and_bias_are_affine_in_length_and_velocity():
 )
 def test_limits_apply_to_control_then_force_then_joint(joint, actuator, ctrl, force):
   assert joint_forces(servo(joint, actuator), [0.0], [0.0], [ctrl]) == [force]
-
-
-def test_actuators_of_one_joint_add_up():
-  model = load_model("""<mujoco><worldbody>
-    <body><joint name="hinge"/><geom size="1"/></body><body><joint/><geom size="1"/></body></worldbody>
-    <actuator><motor joint="hinge" gear="2"/><motor joint="hinge" gear="-3"/></actuator></mujoco>""")
-  assert joint_forces(model, [0.0, 0.0], [0.0, 0.0], [1.0, 0.5]) == [0.5, 0.0]
 
 
 @pytest.mark.parametrize("span", ["-0.5 0.25", "0 0.5", "-50 50"])
@@ -114,19 +100,3 @@ def test_without_actuation_nothing_acts_and_activations_stay(integrator):
 def test_forces_at_a_limit_of_actuator_joint_or_tendon_do_not_damp(where, limit, span):
   for own, its in (("", {limit: f'actuatorfrcrange="{span}"'}), (f'forcerange="{span}"', {})):
     assert_moves_as_mujoco(machine(f'<velocity {where} kv="3" {own}/>', "implicitfast", **its), scale=2.0)
-
-
-def test_damping_is_the_derivative_of_the_joint_forces():
-  model = machine(PULLS + '<position site="left" refsite="right" gear="1 2 3" kp="3" kv="2"/>')
-  (data,) = moments(model, 1)
-  found, step = smooth_of(model, data).actuated.damping(), 1e-6
-  for j in range(model.nv):
-    sides = []
-    for sign in (1, -1):
-      moved = mujoco.MjData(model.mj)
-      moved.qpos[:], moved.qvel[:], moved.ctrl[:] = data.qpos, data.qvel, data.ctrl
-      moved.qvel[j] += sign * step
-      sides.append(np.array(smooth_of(model, moved).actuated.qfrc))
-    slope = (sides[0] - sides[1]) / (2 * step)
-    lower = [found.get((i, j), 0.0) for i in range(j, model.nv)]
-    np.testing.assert_allclose(lower, -slope[j:], atol=1e-7)

@@ -57,24 +57,3 @@ def test_a_piston_is_where_crank_and_rod_put_it():
   (line,) = smooth_of(model, data).actuated.transmissions
   assert line.length == pytest.approx(-0.4)  # the crank is across: 0.3, 0.4 and 0.5 are a right triangle
   assert line.moment[0] == pytest.approx(-0.3)  # and the piston as fast as the pin
-
-
-@pytest.mark.parametrize(
-  ("kind", "period"),
-  [
-    ("hinge", 0.0),
-    ("tendon", 0.0),
-    ("jet", 0.0),
-    ("free", 0.0),
-    ("ball", 2 * np.pi * np.sqrt(0.25 + 1 + 4)),
-    ("ball in parent", 2 * np.pi * np.sqrt(0.25 + 1 + 4)),
-    ("about another", 2 * np.pi * np.sqrt(0.09 + 0.49 + 0.16)),
-    ("along another", 0.0),
-    ("both", 0.0),
-  ],
-)
-def test_lengths_that_turn_have_a_period(kind, period):
-  model = machine(f"<motor {TRANSMISSIONS[kind]}/>")
-  (data,) = moments(model, 1)
-  (line,) = smooth_of(model, data).actuated.transmissions
-  assert line.period == pytest.approx(period)

@@ -7,7 +7,12 @@ from physics.collision.box_box import box_box
 from physics.collision.geometry import Shape
 from physics.load import load_model
 from physics.trace.trace import where
-from tests.physics.collision.scene import assert_touches_as_mujoco, found_contacts, mujoco_contacts
+from tests.physics.collision.scene import (
+  assert_contacts_are_mujocos,
+  assert_touches_as_mujoco,
+  found_contacts,
+  random_poses,
+)
 from tests.physics.oracle import assert_same_rows, evaluate
 
 SIZES = [("0.3 0.2 0.1", "0.1 0.2 0.3"), ("0.2 0.2 0.2", "0.2 0.2 0.2"), ("0.3 0.3 0.02", "0.05 0.3 0.1")]
@@ -22,12 +27,7 @@ def scene(sizes, margin=0.0, euler="0 0 0"):
 
 @pytest.mark.parametrize(("sizes", "margin"), zip(SIZES, (0, 0.03, 0), strict=True))
 def test_contacts_are_mujocos(sizes, margin):
-  model, random, counts = scene(sizes, margin, "20 30 -40"), np.random.default_rng(0), []
-  qpos = np.hstack([random.normal(scale=0.25, size=(500, 3)), random.normal(size=(500, 4))])
-  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
-    expected = mujoco_contacts(model, state)
-    assert_same_rows(found, expected)
-    counts.append(len(expected))
+  counts = assert_contacts_are_mujocos(scene(sizes, margin, "20 30 -40"), random_poses(500, 0.25))
   assert (np.bincount(counts)[:6] > 2).all()
 
 

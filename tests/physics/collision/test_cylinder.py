@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from physics.load import load_model
-from tests.physics.collision.scene import assert_touches_as_mujoco, found_contacts, mujoco_contacts
+from tests.physics.collision.scene import (
+  assert_contacts_are_mujocos,
+  assert_touches_as_mujoco,
+  found_contacts,
+  mujoco_contacts,
+  random_poses,
+)
 from tests.physics.oracle import assert_same_rows
 
 RADIUS, HALF = 0.3, 0.2
@@ -18,33 +24,17 @@ def scene(geom, margin=0.0, euler="20 30 -40"):
     <body><freejoint/><geom {geom} margin="{margin}"/></body></worldbody></mujoco>""")
 
 
-def random_poses(count, spread, seed=0):
-  random = np.random.default_rng(seed)
-  return np.hstack([random.normal(scale=spread, size=(count, 3)), random.normal(size=(count, 4))])
-
-
 def test_spheres_touch_where_mujocos_do():
-  model, qpos, counts = scene('size="0.1"', 0.02), random_poses(400, 0.25), []
-  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
-    expected = mujoco_contacts(model, state)
-    assert_same_rows(found, expected)
-    counts.append(len(expected))
-  assert 100 < sum(counts) < 300
+  assert 100 < sum(assert_contacts_are_mujocos(scene('size="0.1"', 0.02), random_poses(400, 0.25))) < 300
 
 
-@pytest.mark.parametrize("shape", CAPSULES)
-@pytest.mark.parametrize("margin", [0, 0.02])
-@pytest.mark.parametrize("spread", [0.2, 0.4])
+@pytest.mark.parametrize(
+  ("shape", "margin", "spread"), [("capsule", 0.02, 0.2), ("short capsule", 0, 0.2), ("thin capsule", 0, 0.4)]
+)
 def test_capsules_touch_where_mujocos_do(shape, margin, spread):
   """Normals, and the points along them, are as exact as the number of steps allows; distances are exact."""
-  model, qpos = scene(f'type="capsule" size="{CAPSULES[shape]}"', margin), random_poses(300, spread)
-  number = 0
-  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
-    expected = mujoco_contacts(model, state)
-    assert_same_rows(found, expected, 3e-3)
-    assert_same_rows(found[:, 1:2], expected[:, 1:2], 1e-6)
-    number += len(expected)
-  assert number > 60
+  model = scene(f'type="capsule" size="{CAPSULES[shape]}"', margin)
+  assert sum(assert_contacts_are_mujocos(model, random_poses(300, spread), 3e-3)) > 60
 
 
 def lying_poses(count):
@@ -58,16 +48,10 @@ def lying_poses(count):
   return np.hstack([place * [[1, 1, side] for side in random.choice([-1, 1], count)], rotation])
 
 
-@pytest.mark.parametrize("size", ["0.1 0.4", "0.1 0.1"])
-@pytest.mark.parametrize("margin", [0, 0.02])
+@pytest.mark.parametrize(("size", "margin"), [("0.1 0.4", 0.02), ("0.1 0.1", 0)])
 def test_capsules_lie_on_caps_as_mujocos_do(size, margin):
-  model, qpos, counts = scene(f'type="capsule" size="{size}"', margin, "0 0 0"), lying_poses(400), []
-  for state, found in zip(qpos, found_contacts(model, qpos), strict=True):
-    expected = mujoco_contacts(model, state)
-    assert_same_rows(found, expected, 1e-4)
-    assert_same_rows(found[:, 1:2], expected[:, 1:2], 1e-6)
-    counts.append(len(expected))
-  assert min(np.bincount(counts)) > 30
+  model = scene(f'type="capsule" size="{size}"', margin, "0 0 0")
+  assert min(np.bincount(assert_contacts_are_mujocos(model, lying_poses(400), 1e-4))) > 30
 
 
 CASES = {  # pose of an upright scene, and how many contacts

@@ -1,25 +1,10 @@
 """Shapes of geoms and frames of contacts, against MuJoCo's."""
 
-import numpy as np
 import pytest
 
 from physics.algebra.spatial import Vector, cross, dot
-from physics.collision.geometry import default_hint, geom_bound, tangents
+from physics.collision.geometry import geom_bound, tangents
 from physics.load import load_model
-from tests.physics.oracle import mujoco_at
-
-TWO_BALLS = """<mujoco><worldbody><body><freejoint/><geom size="0.3"/></body>
-  <body><freejoint/><geom size="0.3"/></body></worldbody></mujoco>"""
-
-
-def test_tangents_are_mujocos():
-  model = load_model(TWO_BALLS)
-  for direction in (*np.eye(3), *-np.eye(3), *np.random.default_rng(0).normal(size=(20, 3))):
-    normal = direction / np.linalg.norm(direction)
-    qpos = [0, 0, 0, 1, 0, 0, 0, *(0.5 * normal), 1, 0, 0, 0]
-    (contact,) = mujoco_at(model, qpos).contact
-    first, second = tangents(Vector(*normal.tolist()), default_hint(Vector(*normal.tolist())))
-    np.testing.assert_allclose([*normal, *first, *second], contact.frame, atol=1e-12)
 
 
 def test_the_first_tangent_is_nearest_to_the_hint():

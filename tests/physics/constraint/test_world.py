@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from physics.constraint.world import is_still, pushed_bodies, world_pairs
+from physics.constraint.world import is_still, world_pairs
 from physics.load import load_model
 from physics.parity import random_states
-from tests.physics.collision.scene import found_contacts, mujoco_contacts
+from tests.physics.collision.scene import assert_contacts_are_mujocos, found_contacts, mujoco_contacts
 from tests.physics.oracle import assert_same_rows
 
 SCENE = """<mujoco><worldbody>
@@ -21,21 +21,6 @@ def test_what_never_moves():
   assert [is_still(model, geom) for geom in range(model.ngeom)] == [True, True, False, False, False]
   assert len(world_pairs(model)) == 6
   assert len(model.pairs) == 8
-
-
-def test_a_mocap_body_stands_still():
-  model = load_model("""<mujoco><worldbody><geom type="plane" size="1 1 1"/>
-    <body mocap="true" pos="0.1 0 0.2"><geom type="box" size="0.1 0.1 0.1"/>
-      <body><geom size="0.15"/></body></body>
-    <body pos="0.1 0 0.25"><freejoint/><geom size="0.3"/></body></worldbody></mujoco>""")
-  assert [is_still(model, geom) for geom in range(model.ngeom)] == [True, True, True, False]
-  assert {frozenset((pair.geom1, pair.geom2)) for pair in model.pairs} == {
-    frozenset((k, 3)) for k in range(3)
-  }
-  assert pushed_bodies(model) == [3]
-  (found,) = found_contacts(model, model.qpos0[None])
-  assert len(found) == 3
-  assert_same_rows(found, mujoco_contacts(model, model.qpos0))
 
 
 CROWD = """<mujoco><option><flag midphase="disable"/></option><worldbody>
@@ -69,18 +54,6 @@ def test_sizes_may_differ_between_environments(kind):
   assert count > 40
 
 
-@pytest.mark.parametrize("shape", ['type="sphere" size="0.1"', 'type="plane" size="1 1 1" pos="0 0 0.1"'])
-def test_contacts_begin_at_the_margin(shape):
-  model = load_model(f"""<mujoco><worldbody><geom {shape} margin="0.05"/>
-    <body><freejoint/><geom size="0.1"/></body></worldbody></mujoco>""")
-  states = random_states(model, 2)
-  states.qpos[:] = model.qpos0
-  states.qpos[:, 2] = 0.24, 0.26
-  contacts = found_contacts(model, states.qpos)
-  assert [len(found) for found in contacts] == [1, 0]
-  assert contacts[0][0, 1] == pytest.approx(0.04)
-
-
 def test_a_group_has_room_for_every_candidate_of_one_pair():
   """Capsules cross in one lane, and lie along each other with different ends in the others."""
   model = load_model("""<mujoco><worldbody><geom type="capsule" size="0.1 0.3"/>
@@ -89,10 +62,8 @@ def test_a_group_has_room_for_every_candidate_of_one_pair():
   states.qpos[:] = model.qpos0
   states.qpos[:, 0], states.qpos[:, 2] = 0.19, (0.0, 0.3, -0.3)
   states.qpos[0, 3:] = [0.8, 0.6, 0, 0]
-  contacts = found_contacts(model, states.qpos)
-  assert [len(found) for found in contacts] == [1, 2, 2]
-  for qpos, found in zip(states.qpos, contacts, strict=True):
-    assert_same_rows(found, mujoco_contacts(model, qpos))
+  contacts = assert_contacts_are_mujocos(model, states.qpos)
+  assert contacts == [1, 2, 2]
 
 
 def test_parallel_capsules_find_room_for_all_their_contacts():
@@ -100,7 +71,4 @@ def test_parallel_capsules_find_room_for_all_their_contacts():
   model = load_model(SCENE)
   states = random_states(model, 1)
   states.qpos[0] = [1.15, 0, 0, 1, 0, 0, 0, 0]
-  expected = mujoco_contacts(model, states.qpos[0])
-  (found,) = found_contacts(model, states.qpos)
-  assert len(expected) == 5
-  assert_same_rows(found, expected)
+  assert assert_contacts_are_mujocos(model, states.qpos) == [5]

@@ -1,10 +1,8 @@
-"""Wraps and accelerations of tendons; test_parity.py compares their forces in tests/models/*tendons.xml."""
+"""Wraps of tendons; test_parity.py compares their forces in tests/models/*tendons.xml."""
 
 import mujoco
-import numpy as np
 import pytest
 
-from physics.dynamics.tendon import tendon_acceleration
 from physics.parity import random_states
 from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at, smooth_of
@@ -41,22 +39,3 @@ def test_moment_arms_of_an_inside_wrap_are_the_slopes_of_its_length():
       mujoco.mj_integratePos(model.mj, moved, qvel, sign * step)
       lengths.append(smooth_of(model, mujoco_at(model, moved)).tendons.length[sheath])
     assert velocity == pytest.approx((lengths[1] - lengths[0]) / (2.0 * step), abs=1e-7)
-
-
-def test_accelerations_of_lengths_are_the_slopes_of_their_velocities():
-  model = load("heavy_tendons")
-  step = 1e-6
-  states = random_states(model, 8)
-  for qpos, qvel in zip(states.qpos, states.qvel, strict=True):
-    smooth = smooth_of(model, mujoco_at(model, qpos, qvel))
-    velocities = []
-    for sign in (-1.0, 1.0):
-      moved = qpos.copy()
-      mujoco.mj_integratePos(model.mj, moved, qvel, sign * step)
-      velocities.append(smooth_of(model, mujoco_at(model, moved, qvel)).tendons.velocity)
-    slopes = np.subtract(*reversed(velocities)) / (2.0 * step)
-    found = [
-      tendon_acceleration(model, smooth.poses, tendon, smooth.velocity, smooth.acceleration)
-      for tendon in range(model.ntendon)
-    ]
-    np.testing.assert_allclose(found, slopes, atol=1e-6)

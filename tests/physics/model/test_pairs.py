@@ -87,20 +87,6 @@ def smooth_step(distance, solimp):
   return d0 + (low if x <= midpoint else high) * (dmax - d0)
 
 
-@pytest.mark.parametrize("explicit", [False, True])
-def test_margin_and_gap_are_mujocos(explicit):
-  pair = '<contact><pair geom1="rod" geom2="floor" margin="0.25" gap="0.125"/></contact>'
-  geoms = {"floor": 'margin="0.25" gap="0.5"', "geom": 'margin="0.125" gap="0.25"'}
-  model = load_model(arm(extra=pair) if explicit else arm(**geoms))
-  margin, gap = (0.25, 0.125) if explicit else (0.375, 0.75)
-  assert [(pair.margin, pair.gap) for pair in model.pairs] == [(margin, gap)]
-  data = mujoco.MjData(model.mj)
-  for distance, detected, pushed in ((margin, 1, 1), (margin + gap, 1, 0), (margin + gap + 0.01, 0, 0)):
-    model.mj.body_pos[1, 2] = 0.2 - 1e-9 + distance
-    mujoco.mj_forward(model.mj, data)
-    assert (data.ncon > 0, data.nefc > 0) == (detected, pushed)
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_pairs_can_be_kept_apart(seed):
   rng = np.random.default_rng(seed)

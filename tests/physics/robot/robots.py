@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import mujoco
+
 from physics.robot import Asked
 
 ROOT = Path(__file__).parents[3]
@@ -45,10 +47,10 @@ def lowered(text):
   return text.replace('name="trunk" pos="0 0 0.5"', 'name="trunk"')
 
 
-def spider(ways, corners=CORNERS):
+def spider(ways):
   """Return a robot whose legs of three joints are drawn flat, in the direction ways(x, y) from a corner."""
   legs = ""
-  for leg, (x, y) in corners.items():
+  for leg, (x, y) in CORNERS.items():
     dx, dy = ways(x, y)
 
     def rod(length, dx=dx, dy=dy):
@@ -102,3 +104,14 @@ def asked(folder, text, **given):
   file = folder / ("dog.urdf" if text.startswith("<robot") else "dog.xml")
   file.write_text(text)
   return Asked(str(file), **given)
+
+
+def at_home(spec, seconds=2.0):
+  """Return the data of a model that was at home for some time."""
+  mj = spec.copy().compile()
+  data = mujoco.MjData(mj)
+  mujoco.mj_resetDataKeyframe(mj, data, 0)
+  mujoco.mj_forward(mj, data)
+  for _ in range(round(seconds / mj.opt.timestep)):
+    mujoco.mj_step(mj, data)
+  return data

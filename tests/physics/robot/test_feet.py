@@ -69,18 +69,17 @@ def test_legs_do_not_depend_on_where_the_trunk_has_its_origin(tmp_path, tmp_path
 
 
 @pytest.mark.parametrize(
-  ("ways", "corners"),
+  "ways",
   [
-    (lambda x, y: (0, np.sign(y)), CORNERS),  # noqa: ARG005
-    (lambda x, y: (0, np.sign(y)), SIX),  # noqa: ARG005
-    (lambda x, y: (-1, 0), CORNERS),  # noqa: ARG005
-    (lambda x, y: (0.7 * np.sign(x), 0.7 * np.sign(y)), CORNERS),
+    lambda x, y: (0, np.sign(y)),  # noqa: ARG005
+    lambda x, y: (-1, 0),  # noqa: ARG005
+    lambda x, y: (0.7 * np.sign(x), 0.7 * np.sign(y)),
   ],
-  ids=["sideways", "six", "backwards", "diagonal"],
+  ids=["sideways", "backwards", "diagonal"],
 )
-def test_legs_that_are_drawn_flat_are_found_and_stand(ways, corners, tmp_path):
-  robot, _ = read_legged(asked(tmp_path, spider(ways, corners)))
-  assert robot.feet == tuple(f"{leg}_shank" for leg in corners)
+def test_legs_that_are_drawn_flat_are_found_and_stand(ways, tmp_path):
+  robot, _ = read_legged(asked(tmp_path, spider(ways)))
+  assert robot.feet == tuple(f"{leg}_shank" for leg in CORNERS)
   assert {len(leg) for leg in robot.legs} == {3}
   assert robot.leg_length > 0.15
   assert robot.mirrored is not None

@@ -3,7 +3,6 @@
 import math
 import re
 
-import mujoco
 import numpy as np
 import pytest
 
@@ -14,18 +13,6 @@ from tests.physics.robot import robots
 from tests.physics.robot.arms import JAW, asked, mjcf, urdf
 
 JOINTS = ("turn", "shoulder", "elbow")
-MESH = '<asset><mesh name="shell" file="shell.obj"/></asset>'
-
-
-def after(spec, seconds):
-  """Return the data of a model that was at home for some time."""
-  mj = spec.copy().compile()
-  data = mujoco.MjData(mj)
-  mujoco.mj_resetDataKeyframe(mj, data, 0)
-  mujoco.mj_forward(mj, data)
-  for _ in range(round(seconds / mj.opt.timestep)):
-    mujoco.mj_step(mj, data)
-  return data
 
 
 def test_our_arm_is_what_its_tasks_say():
@@ -44,7 +31,7 @@ def test_our_arm_is_what_its_tasks_say():
 @pytest.mark.parametrize(
   ("text", "tip"), [(mjcf(), "site 'tool_site'"), (urdf(), "frame of body 'tool0'")], ids=["MJCF", "URDF"]
 )
-def test_an_arm_without_servos_and_home_gets_both_and_holds_still(text, tip, tmp_path):
+def test_an_arm_without_servos_and_home_gets_both_and_targets_and_holds_still(text, tip, tmp_path):
   arm, spec = read_arm(asked(tmp_path, text))
   assert arm.joints == JOINTS
   assert (arm.tip, arm.home) == (tip, "found")
@@ -52,9 +39,16 @@ def test_an_arm_without_servos_and_home_gets_both_and_holds_still(text, tip, tmp
   assert arm.reach == pytest.approx(np.hypot(0.7, 0.1), abs=0.12)  # from the turning joint, 0.1 m lower
   assert any("3 joints have no servo in the file" in doubt for doubt in arm.doubts)
   assert not any("the tip moves" in doubt for doubt in arm.doubts)
-  before, later = after(spec, 0.0), after(spec, 2.0)
+  before, later = (robots.at_home(spec, seconds) for seconds in (0.0, 2.0))
   np.testing.assert_allclose(later.site(arm.site).xpos, before.site(arm.site).xpos, atol=2e-3)
   assert ((arm.angles > arm.limits[:, 0]) & (arm.angles < arm.limits[:, 1])).all()
+  assert 0.5 < arm.angles[2] < 2.3, "it is not stretched"
+  distance = np.linalg.norm(arm.targets - [0, 0, 0.1], axis=1)
+  assert len(arm.targets) > 500, "the tip can hold them"
+  assert arm.targets[:, 2].min() > 0.05 * arm.reach
+  assert 0.25 * arm.reach < distance.min()
+  assert distance.max() <= arm.reach + 1e-6
+  assert np.ptp(arm.targets, axis=0).min() > arm.reach  # on all sides, low and high
 
 
 def test_a_joint_that_turns_further_than_once_has_a_turn_about_home_within_its_limits(tmp_path):
@@ -66,17 +60,6 @@ def test_a_joint_that_turns_further_than_once_has_a_turn_about_home_within_its_l
   np.testing.assert_allclose(arm.limits[:2], [[-1.5 - turn, -1.5 + turn], [0.0, full]])
   free, _ = read_arm(asked(tmp_path / "..", text.replace('range="-170 170"', 'limited="false"')))
   np.testing.assert_allclose(free.limits[0], [-1.5 - turn, -1.5 + turn])
-
-
-@pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
-def test_targets_are_places_that_the_tip_can_hold_above_the_floor(text, tmp_path):
-  arm, _ = read_arm(asked(tmp_path, text))
-  distance = np.linalg.norm(arm.targets - [0, 0, 0.1], axis=1)
-  assert len(arm.targets) > 500
-  assert arm.targets[:, 2].min() > 0.05 * arm.reach
-  assert 0.25 * arm.reach < distance.min()
-  assert distance.max() <= arm.reach + 1e-6
-  assert np.ptp(arm.targets, axis=0).min() > arm.reach  # on all sides, low and high
 
 
 def test_a_weak_arm_has_no_targets_that_it_cannot_hold(tmp_path):
@@ -101,7 +84,7 @@ def test_what_is_asked_for_counts(tmp_path):
   assert arm.tip == "frame of body 'elbow_link'"
   assert arm.stiffness.tolist() == [500.0] * 2
   assert arm.damping.tolist() == [20.0] * 2
-  data = after(spec, 0.0)
+  data = robots.at_home(spec, 0.0)
   np.testing.assert_allclose(data.site("elbow_link").xpos, data.body("elbow_link").xpos)
 
 
@@ -110,22 +93,9 @@ def test_a_keyframe_is_the_home_pose(tmp_path):
     </keyframe>"""
   arm, spec = read_arm(asked(tmp_path, mjcf(after=keys)))
   assert (arm.home, arm.angles.tolist()) == ("home", [0.1, 0.5, 1.0])
-  assert after(spec, 0.0).body("left_part").xpos[2] > 0
+  assert robots.at_home(spec, 0.0).body("left_part").xpos[2] > 0
   arm, _ = read_arm(asked(tmp_path, mjcf(after=keys), home="rest"))
   assert (arm.home, arm.angles.tolist()) == ("rest", [0.0, 0.0, 0.1])
-
-
-def test_a_home_pose_that_is_found_is_not_stretched(tmp_path):
-  arm, _ = read_arm(asked(tmp_path, mjcf()))
-  assert 0.5 < arm.angles[2] < 2.3
-
-
-def test_of_a_scene_the_arm_stays(tmp_path):
-  cube = '<body name="cube" pos="1 0 1"><freejoint/><geom size="0.02"/></body>'
-  arm, spec = read_arm(asked(tmp_path, mjcf().replace("<worldbody>", f"<worldbody>{cube}")))
-  assert arm.joints == JOINTS
-  assert "the scene's other 1 bodies and 0 shapes are left out" in arm.doubts
-  assert all(body.name != "cube" for body in spec.bodies)
 
 
 def test_the_floor_is_below_the_base_or_far_below_an_arm_that_hangs(tmp_path):
@@ -160,30 +130,14 @@ def test_an_arm_of_which_nothing_collides_reaches_too(tmp_path):
     ("<mujoco><worldbody/></mujoco>", {}, "no hinge or slide joint moves a part of it, so it cannot reach"),
     (mjcf(), {"site": "tool_sit"}, "env.site: no site or body is named 'tool_sit'; nearest: 'tool_site'"),
     (mjcf(), {"joints": ("elbo",)}, "env.joints: no moved joint is named 'elbo'; nearest: 'elbow'"),
-    (mjcf(), {"home": "rest"}, "env.home: no keyframe is named 'rest'; it has none; leave env.home out"),
     (mjcf(), {"site": "turn_link"}, "1 joints move the frame of body 'turn_link', and an arm has 2 or more"),
     (mjcf(), {"site": "base"}, "0 joints move the frame of body 'base', and an arm has 2 or more"),
-    ("<mujoco><geom/></mujoco>", {}, "this is no MJCF or URDF file"),
   ],
 )
 def test_what_cannot_reach_is_said_in_one_line(text, given, message, tmp_path):
   with pytest.raises(ValueError, match=message) as caught:
     read_arm(asked(tmp_path, text, **given))
   assert "\n" not in str(caught.value)
-
-
-def test_a_missing_file_is_refused(tmp_path):
-  asked(tmp_path, mjcf())
-  with pytest.raises(FileNotFoundError, match=r"there is no such file.*nearest: '.*arm\.xml'"):
-    read_arm(Asked(str(tmp_path / "amr.xml")))
-
-
-def test_a_mesh_that_is_only_seen_may_be_missing(tmp_path):
-  seen = '<site name="tcp" pos="0 0 0.1"/><inertial pos="0 0 0" mass="0.2" diaginertia="0.1 0.1 0.1"/>'
-  seen += '<geom type="mesh" mesh="shell" contype="0" conaffinity="0"/>'
-  arm, _ = read_arm(asked(tmp_path, mjcf(tip=seen, after=MESH)))
-  assert arm.tip == "site 'tcp'"
-  assert arm.doubts[0] == "1 shapes are not drawn: mesh files are missing, such as 'shell'"
 
 
 def test_an_arm_on_another_base_is_mentioned(tmp_path):

@@ -1,23 +1,12 @@
 """Legged robots from files: our own are found as their tasks state them by hand, others as they were made."""
 
-import mujoco
 import numpy as np
 import pytest
 
 import physics
 from physics.robot import Asked, read_legged
 from tasks import biped, quadruped
-from tests.physics.robot.robots import ANT, ARM, BIPED, CORNERS, DOG, asked, mjcf, urdf
-
-
-def standing(spec, seconds=2.0):
-  """Return the data of a model that was at home for some time."""
-  mj = spec.copy().compile()
-  data = mujoco.MjData(mj)
-  mujoco.mj_resetDataKeyframe(mj, data, 0)
-  for _ in range(round(seconds / mj.opt.timestep)):
-    mujoco.mj_step(mj, data)
-  return data
+from tests.physics.robot.robots import ANT, ARM, BIPED, CORNERS, DOG, asked, at_home, mjcf, urdf
 
 
 def test_our_quadruped_is_what_its_task_says():
@@ -56,7 +45,7 @@ def test_an_ant_has_legs_too():
   robot, spec = read_legged(Asked(str(ANT)))
   assert robot.feet_bodies == ("front_left_foot", "back_left_foot", "back_right_foot", "front_right_foot")
   assert robot.mirrored is not None
-  assert standing(spec).xmat[1][8] > 0.95
+  assert at_home(spec).xmat[1][8] > 0.95
 
 
 @pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
@@ -70,7 +59,7 @@ def test_a_dog_without_servos_and_home_gets_both_and_stands(text, tmp_path):
   assert robot.effort.tolist() == [30.0] * 8
   assert robot.home == "found"
   assert 0.25 < robot.leg_length < 0.35
-  data = standing(spec)
+  data = at_home(spec)
   assert data.xmat[1][8] > 0.99
   assert data.qpos[2] == pytest.approx(robot.height, abs=0.02)
   assert (data.sensordata.reshape(4, -1)[:, 0] > 0).sum() or data.ncon >= 4
@@ -79,7 +68,7 @@ def test_a_dog_without_servos_and_home_gets_both_and_stands(text, tmp_path):
 
 def test_a_foot_feels_the_ground_and_knows_its_velocity(tmp_path):
   robot, spec = read_legged(asked(tmp_path, mjcf()))
-  data = standing(spec)
+  data = at_home(spec)
   loads = [data.sensor(foot).data[0] for foot in robot.feet]
   assert sum(loads) == pytest.approx(9.81 * robot.mass, rel=0.02)
   assert min(loads) > 10
@@ -120,9 +109,7 @@ def test_joints_that_do_not_move_are_held_where_they_are():
   legs = whole.joints[:12]
   robot, held = read_legged(Asked(str(BIPED), joints=legs))
   assert robot.joints == legs
-  before, after = (standing(one, 0.0) for one in (spec, held))
-  for data in (before, after):
-    mujoco.mj_forward(data.model, data)
+  before, after = (at_home(one, 0.0) for one in (spec, held))
   assert after.model.nq == before.model.nq - 11
   np.testing.assert_allclose(after.subtree_com[1], before.subtree_com[1], atol=1e-9)
   for name in ("left_wrist", "right_elbow", "torso"):

@@ -49,10 +49,9 @@ def measured(kinds, swapped):
   return reports(model, scattered(model, 0.8), ["sensordata"])["sensordata"]
 
 
-@pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("kinds", sorted(MEASURED), ids=name)
-def test_distances_are_mujocos(kinds, swapped):
-  found, expected = measured(kinds, swapped)
+def test_distances_are_mujocos(kinds):
+  found, expected = measured(kinds, swapped=sum(kinds) % 2 == 1)
   assert (expected[:, 0] < 1.2).sum() > 3
   assert_equal(found, expected, "distance, normal, segment")
 

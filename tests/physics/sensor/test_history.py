@@ -8,7 +8,7 @@ import torch
 from physics.load import load_model
 from physics.parity import NumpySimulation
 from physics.simulation import Simulation
-from tests.physics.conftest import CASES, load
+from tests.physics.conftest import CASES
 
 HINGE = """<mujoco><option timestep="0.01" integrator="{}"/><worldbody>
     <body><joint name="hinge" axis="0 1 0"/><geom size="0.1" pos="1 0 0"/></body>
@@ -63,7 +63,7 @@ def test_an_interval_without_samples_is_idle_as_in_mujoco():
 
 def test_what_is_not_asked_for_is_remembered_too():
   """The substeps of a launch fill the history, and so do steps of simulations that show no sensors."""
-  model = load("late_sensors")
+  model = load_model(HINGE.format("Euler", 'delay="0.03" nsample="3"'))
   one, other = (Simulation(model, 2, outputs=names) for names in (["sensordata"], ["xpos"]))
   for simulation in (one, other):
     simulation.qvel[:] = 1.0

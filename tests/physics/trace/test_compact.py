@@ -187,15 +187,6 @@ def test_clear_empties_the_slots():
   np.testing.assert_array_equal(evaluate(traced, X)[4:12], np.full((8, 4), -1))
 
 
-def test_a_cleared_list_is_empty():
-  def traced(program, x):
-    found = lane_list(program, x, 3)
-    found.clear()
-    return contents(program, found)
-
-  np.testing.assert_array_equal(evaluate(traced, X)[:12], np.full((12, 4), -1))
-
-
 def test_whole_numbers_are_words_and_a_push_outdates_loads():
   program = Program()
   mask = program.read_memory("state", 0) > 0.0

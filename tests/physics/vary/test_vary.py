@@ -39,12 +39,13 @@ OTHERS = {
 }
 MODELS = ("gymnasium/humanoid", "actuators", "friction_loss", "springs", "sensors")
 GROUPS["all"] = [field for fields in GROUPS.values() for field in fields]
-CHOSEN = [(name, "all") for name in MODELS] + [("actuators", group) for group in GROUPS if group != "all"]
+CHOSEN = [(name, "all") for name in MODELS]
+CHOSEN += [("actuators", group) for group in ("inertia", "softness", "limits", "actuators")]
 CHOSEN += [("condim", "pairs"), ("elliptic", "pairs"), ("equalities", "equalities")]
 CHOSEN += [(name, "inertia") for name in ("equalities", "fluid", "ellipsoids", "tendons", "heavy_tendons")]
 CHOSEN += [("muscles", "actuators"), ("muscles", "strength")]
 CHOSEN += [("surfaces", "surfaces")]
-CHOSEN += [("sticky", group) for group in ("friction", "softness", "strength", "pairs")]
+CHOSEN += [("sticky", group) for group in ("strength", "pairs")]
 
 
 def mujoco_field(mj, name):
