@@ -68,10 +68,10 @@ def test_images_that_are_not_finite_are_left_out_counted_and_named():
   assert all(weight.isfinite().all() for weight in learner.network.parameters())
 
 
-@pytest.mark.parametrize("settings", [
-  {}, {"ppo.critic": "twohot"}, {"ppo.recurrent": "gru"}, {"env.episode_steps": 3},
+@pytest.mark.parametrize(("spoil", "settings"), [
+  ("obs", {}), ("final_obs", {"ppo.recurrent": "gru"}), ("reward", {"ppo.critic": "twohot"}),
+  ("obs final_obs reward", {}), ("obs", {"env.episode_steps": 3}),
 ])  # fmt: skip
-@pytest.mark.parametrize("spoil", ["obs", "final_obs", "reward", "obs final_obs reward"])
 def test_training_goes_on_and_only_those_samples_are_left_out(spoil, settings):
   learner = train(spoil, 4, **settings)
   assert int(learner.optimizer.skipped) == 0

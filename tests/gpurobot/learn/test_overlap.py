@@ -35,7 +35,7 @@ def same(one: PPO, other: PPO) -> bool:
   return all(torch.equal(x, y) for x, y in zip(numbers(one), numbers(other), strict=True))
 
 
-@pytest.mark.parametrize("words", [{}, {"ppo.recurrent": "gru"}, {"ppo.critic": "twohot"}])
+@pytest.mark.parametrize("words", [{}, {"ppo.recurrent": "gru", "ppo.critic": "twohot"}])
 def test_the_first_iteration_is_that_of_ppo(words):
   """The first rollout is the present policy's: its ratios are 1."""
   one, plain = iterate(learner(**words), 1), iterate(learner(RolloutCollector, **words), 1)
@@ -96,9 +96,8 @@ def test_moments_take_every_valid_sample_in_once():
   assert float(one.source.acting.agent.observations.moments["policy"].pending[0]) == ENVS * 8
 
 
-@pytest.mark.parametrize("recurrent", ["none", "lstm"])
-def test_a_restored_learner_goes_on_with_the_same_numbers(recurrent):
-  words = {"ppo.recurrent": recurrent}
+def test_a_restored_learner_goes_on_with_the_same_numbers():
+  words = {"ppo.recurrent": "lstm"}
   one = iterate(learner(**words), 3)
   state = to_cpu(one.state_dict())
   other = iterate(learner(**words), 2)
@@ -130,24 +129,10 @@ def test_ppo_goes_on_from_a_checkpoint_with_overlap_and_the_other_way_round():
   assert iterate(one, 1).iteration == 4
 
 
-def test_training_improves_the_return():
-  one = iterate(learner(num_envs=64, seed=1, **{"ppo.precision": "float32"}), 4)
-  first = float(one.report()["return"])
-  iterate(one, 26)
-  told = one.report()
-  assert 0 < float(told["behaviour/kl"]) < 0.2
-  iterate(one, 4)
-  assert float(one.report()["return"]) > 0.5 * first  # returns are negative
-
-
-def test_times_are_told_of_both_threads():
-  one = iterate(learner(), 2)
-  assert {"wait", "policy", "update/forward", "storage"} <= one.clock.seconds().keys()
-
-
-def test_each_thread_has_a_timer_of_its_own():
+def test_times_are_told_of_both_threads_which_have_a_timer_each():
   """Two threads that share one count each other's time, and may find it half done."""
   one = iterate(learner(), 2)
+  assert {"wait", "policy", "update/forward", "storage"} <= one.clock.seconds().keys()
   assert not [part for part in one.collector.clock.seconds() if part.startswith("update/")]
 
 
