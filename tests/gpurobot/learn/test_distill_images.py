@@ -6,7 +6,8 @@ import torch
 from gpurobot.learn import image_setup
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import taught_pixels
-from tests.gpurobot.taught import iterate, make_student, make_teacher
+from tests.gpurobot.learn.test_ppo import iterate
+from tests.gpurobot.taught import make_student, make_teacher
 
 
 def make(**values):

@@ -70,14 +70,6 @@ def test_the_first_line_tells_of_images_and_memory():
   assert "images" not in make(toy).describe()
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
-def test_a_policy_of_numbers_does_not_fit_a_task_with_images(algorithm):
-  own = {f"{algorithm}_hidden": [16], f"{algorithm}_precision": "float32"}
-  own |= {} if algorithm == "ppo" else {"sac_batch_size": 64, "sac_buffer_size": 640}
-  told, seeing = (make(module, algorithm=algorithm, **own) for module in (toy, toy_pixels))
-  with pytest.raises(
-    ValueError, match=r"^its policy sees no images, and this one depth 20x20x1 float16, view"
-  ):
-    seeing.load_policy(told.policy_dict())
-  with pytest.raises(ValueError, match=r"^its policy sees depth .*, and this one no images$"):
-    told.load_policy(seeing.policy_dict())
+def test_a_policy_of_numbers_does_not_fit_a_task_with_images():
+  with pytest.raises(ValueError, match=r"^its policy sees no images, and this one depth 20x20x1 float16"):
+    make().load_policy(make(toy).policy_dict())

@@ -1,29 +1,23 @@
 import contextlib
+from functools import partial
 
 import pytest
 import torch
 
 from gpurobot.device.background import Background
-from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
 from gpurobot.learn.algorithm import warm_up
 from gpurobot.learn.collector import RolloutCollector
 from gpurobot.learn.overlap import OverlappedRollouts, shared_threads
 from gpurobot.learn.ppo import PPO
-from gpurobot.learn.random import Random
 from gpurobot.settings.checks import check_overlap
 from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import toy
 from tests.gpurobot.learn.test_ppo import iterate
+from tests.gpurobot.learn.test_ppo import learner as any_learner
 
 ENVS = 32
-
-
-def learner(source=OverlappedRollouts, **values) -> PPO:
-  values = {"ppo.precision": "float64", "num_envs": ENVS, "overlap": source is OverlappedRollouts} | values
-  config = assign(defaults(toy), values)
-  env = toy.Task(config.env, config.num_envs, random=Random(config.seed, config.num_envs))
-  return PPO(env, config, World(), source)
+learner = partial(any_learner, source=OverlappedRollouts)
 
 
 def numbers(one: PPO) -> list[torch.Tensor]:
@@ -38,7 +32,7 @@ def same(one: PPO, other: PPO) -> bool:
 @pytest.mark.parametrize("words", [{}, {"ppo.recurrent": "gru", "ppo.critic": "twohot"}])
 def test_the_first_iteration_is_that_of_ppo(words):
   """The first rollout is the present policy's: its ratios are 1."""
-  one, plain = iterate(learner(**words), 1), iterate(learner(RolloutCollector, **words), 1)
+  one, plain = iterate(learner(**words), 1), iterate(learner(source=RolloutCollector, **words), 1)
   torch.testing.assert_close(one.rollout.ratio, torch.ones_like(one.rollout.ratio), rtol=0, atol=1e-12)
   torch.testing.assert_close(one.optimizer.weights, plain.optimizer.weights, rtol=0, atol=1e-12)
   iterate(one, 1)
@@ -119,7 +113,7 @@ def test_warming_up_leaves_no_trace(monkeypatch):
 
 def test_ppo_goes_on_from_a_checkpoint_with_overlap_and_the_other_way_round():
   state = to_cpu(iterate(learner(), 2).state_dict())
-  plain = learner(RolloutCollector)
+  plain = learner(source=RolloutCollector)
   plain.load_state_dict(state)
   state = to_cpu(iterate(plain, 1).state_dict())
   one = learner()
@@ -152,7 +146,6 @@ def test_threads_are_shared_between_the_two(monkeypatch):
 @pytest.mark.parametrize(("words", "message"), [
   ({"overlap": True, "algorithm": "sac"},
    "overlap=true is for algorithm=ppo; leave it out with algorithm=sac"),
-  ({"sim_device": "cpu"}, "sim_device=cpu has no effect without overlap=true; write both, or no sim_device"),
   ({"sim_threads": 2}, "sim_threads=2 has no effect without overlap=true; write both, or no sim_threads"),
 ])  # fmt: skip
 def test_what_does_not_go_together_is_said_in_one_line(words, message):

@@ -110,7 +110,6 @@ def test_a_mistake_in_a_loss_names_the_setting_of_its_algorithm(tmp_path):
 MISTAKES = {
   "network": {
     "nowhere.py:Body": "network=nowhere.py: there is no such file in ",
-    "nowhere.body:Body": "network=nowhere.body: there is no such module; a file ends in .py",
     "my_network.py": "network=my_network.py is no reference; write network=<file.py or module>:<",
     f"{FILE}:Nothing": f"network={FILE}:Nothing: {FILE} has no Nothing",
     f"{FILE}:TEXT": f"network={FILE}:TEXT: TEXT is 'no function', and no function or class",
@@ -119,7 +118,6 @@ MISTAKES = {
     f"{FILE}:dropout": f"network={FILE}:dropout has a Dropout, whose numbers a resumed run or another ",
   },
   "loss": {
-    f"{FILE}:nothing": f"ppo.loss={FILE}:nothing returns None; return a dictionary of terms",
     f"{FILE}:mean": f"ppo.loss={FILE}:mean: the term policy is []; return a number for each sample",
   },
 }

@@ -113,16 +113,6 @@ def test_a_step_repeats_itself_and_the_next_differs():
   assert not torch.isin(random.uniform("x", (4,)), before).any()
 
 
-def test_resume_continues_the_streams():
-  first = Random(0, 16)
-  draws(first, 5)
-  state = first.state_dict()
-  expected = draws(first, 2)
-  second = Random(0, 16)
-  second.load_state_dict(state)
-  assert torch.equal(draws(second, 2), expected)
-
-
 def test_the_number_of_environments_is_limited():
   with pytest.raises(ValueError, match="environment indices"):
     Random(0, 2, 2**24 - 1)

@@ -163,19 +163,6 @@ def test_ranks_draw_what_one_draws(batches):
     assert torch.equal(one.normal("test", 3), union([deal.normal("test", 3) for deal in many]))
 
 
-def test_a_saved_ring_goes_on_alike():
-  one, other = make(length=5, limit=2), make(length=5, limit=2)
-  fill(one, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], truncated=[1, 3, 5])
-  other.load_state_dict(one.state_dict())
-  other.load_rows(0, one.memory)
-  for replay in (one, other):
-    fill(replay, [8.0, 9.0], truncated=[1])
-  for row in range(5):
-    assert told(transition(one, row, 2)) == told(transition(other, row, 2))
-  one.clear()
-  assert (int(one.filled), int(one.position)) == (0, 0)
-
-
 LENGTH, ENVS = 8, 20
 CPU = torch.device("cpu")
 # Largest error [standard deviations] at a deviation z: half a unit in the last place, or half a level.

@@ -22,6 +22,7 @@ from gpurobot.settings.algorithms import SACConfig
 from gpurobot.settings.config import ConfigError, assign, defaults, local_envs
 from gpurobot.training import LEARNERS
 from tests.gpurobot import toy
+from tests.gpurobot.learn.test_ppo import iterate
 
 SMALL = {
   "horizon": 8,
@@ -42,13 +43,6 @@ def make(name: str = "sac", num_envs: int = 16, graphs: str = "auto", **own: Any
   env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
   learner = LEARNERS[config.algorithm](env, config, World())
   assert isinstance(learner, OffPolicy)
-  return learner
-
-
-def iterate(learner: OffPolicy, count: int) -> OffPolicy:
-  for _ in range(count):
-    learner.collect()
-    learner.update()
   return learner
 
 
@@ -86,7 +80,10 @@ def test_settings_that_contradict_each_other_are_named(name, own, message):
   with pytest.raises(ConfigError) as found:
     make(name, **own)
   assert str(found.value) == message
-  assert int(iterate(make(buffer_size=128), 3).report()["skipped_updates"]) == 0  # the least buffer trains
+
+
+def test_the_least_buffer_trains():
+  assert int(iterate(make(buffer_size=128), 3).report()["skipped_updates"]) == 0
 
 
 def test_a_buffer_that_does_not_fit_is_refused_with_the_largest_that_does(monkeypatch):

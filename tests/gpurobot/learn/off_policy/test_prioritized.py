@@ -5,8 +5,8 @@ from gpurobot.learn.off_policy import setup
 from gpurobot.learn.off_policy.prioritized import LEAST, PrioritizedSampler, SumTree
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import blocks
-from tests.gpurobot.learn.off_policy.test_base import iterate
 from tests.gpurobot.learn.off_policy.test_base import make as learner
+from tests.gpurobot.learn.test_ppo import iterate
 from tests.gpurobot.learn.test_replay_buffer import fill, make
 
 CPU = torch.device("cpu")
