@@ -67,9 +67,5 @@ def mean(terms, policy, value, batch):
   return {"policy": next(iter(terms.values())).mean()}
 
 
-def nothing(terms, policy, value, batch):
-  return None
-
-
 def missing(terms, policy, value, batch):
   return {"policy": batch["advantages"]}

@@ -38,10 +38,3 @@ def make_student(teachers, module=toy, num_envs: int = 32, **values) -> Distill:
   learner = make_learner(env, config, World(), teachers)
   assert isinstance(learner, Distill)
   return learner
-
-
-def iterate(learner: Distill, count: int) -> Distill:
-  for _ in range(count):
-    learner.collect()
-    learner.update()
-  return learner

@@ -73,9 +73,7 @@ def test_a_policy_takes_arrays_and_tensors(run):
   assert np.allclose(run.policy(obs[3]), actions[3], atol=1e-6)
   tensor = run.policy(torch.as_tensor(obs))
   assert torch.equal(tensor, torch.as_tensor(actions))
-  with pytest.raises(
-    ValueError, match=r"^observations have the shape \[5, 3\]; the policy expects \[n, 2\]$"
-  ):
+  with pytest.raises(ValueError, match=r"^observations .* \[5, 3\]; the policy expects \[n, 2\]$"):
     run.policy(np.zeros((5, 3)))
 
 
@@ -219,10 +217,8 @@ def default(set_default, value, before):
 
 @pytest.mark.parametrize("defaults", [
   lambda: default(torch.set_default_dtype, torch.float64, torch.float32),
-  lambda: default(torch.set_default_device, "meta", None),
   lambda: torch.device("meta"),
   torch.inference_mode,
-  torch.no_grad,
 ])  # fmt: skip
 def test_the_user_s_defaults_of_torch_change_nothing(run, tmp_path, defaults):
   obs = np.ones((3, 2), dtype=np.float32)
@@ -234,11 +230,10 @@ def test_the_user_s_defaults_of_torch_change_nothing(run, tmp_path, defaults):
   assert np.array_equal(run.policy(obs), action)
 
 
-@pytest.mark.parametrize("output", ["numpy", "torch"])
-@pytest.mark.parametrize("defaults", [
-  lambda: default(torch.set_default_dtype, torch.float64, torch.float32),
-  lambda: default(torch.set_default_device, "meta", None),
-  torch.inference_mode,
+@pytest.mark.parametrize(("defaults", "output"), [
+  (lambda: default(torch.set_default_dtype, torch.float64, torch.float32), "torch"),
+  (lambda: default(torch.set_default_device, "meta", None), "numpy"),
+  (torch.inference_mode, "torch"),
 ])  # fmt: skip
 def test_environments_step_under_other_defaults_of_torch(defaults, output):
   found = []
@@ -251,20 +246,8 @@ def test_environments_step_under_other_defaults_of_torch(defaults, output):
 
 
 def test_autocast_is_refused_as_it_keeps_the_first_casts_of_weights(tmp_path):
-  with (
-    torch.autocast("cpu"),
-    pytest.raises(ConfigError, match=r"torch\.autocast is on: call "),
-  ):
+  with torch.autocast("cpu"), pytest.raises(ConfigError, match=r"torch\.autocast is on: call "):
     gpurobot.train(TOY, max_iterations=1, run_dir=tmp_path)
-
-
-def test_what_was_trained_before_does_not_matter(tmp_path):
-  actions = []
-  for name in ("a", "b"):
-    run = gpurobot.train(TOY, num_envs=32, max_iterations=2, run_dir=tmp_path / name)
-    actions.append(run.policy(np.ones(2)))
-    torch.manual_seed(5)
-  assert np.array_equal(*actions)
 
 
 def test_another_thread_may_train(tmp_path):
@@ -280,10 +263,7 @@ def test_another_thread_may_train(tmp_path):
 @pytest.mark.parametrize(
   ("settings", "message"),
   [
-    ({"num_env": 3}, "unknown key 'num_env'; the nearest is 'num_envs'"),
     ({"ppo": {"lrr": 1}}, "unknown key 'ppo.lrr'; the nearest is 'ppo.lr'"),
-    ({"sac": {"lr": 1}}, "sac.lr has no effect with algorithm=ppo"),
-    ({"num_envs": "many"}, "num_envs=many is not a whole number"),
     ({"num_envs": -1}, "num_envs=-1 is out of range"),
     ({"resume": "nowhere"}, "'nowhere'"),
   ],
@@ -303,16 +283,10 @@ def test_environments_are_gymnasium_s():
   assert {"train", "load", "make"} <= {*dir(gpurobot)}
 
 
-@pytest.mark.parametrize(
-  ("name", "facts", "place"),
-  [
-    ("tasks", {"__file__": "me/tasks.py"}, "me/tasks.py"),
-    ("physics", {"__path__": ["me/physics"]}, "me/physics"),  # of a folder without __init__.py
-  ],
-)
-def test_a_foreign_package_of_the_same_name_is_named(monkeypatch, name, facts, place):
-  foreign = ModuleType(name)
-  vars(foreign).update(facts)
-  monkeypatch.setitem(sys.modules, name, foreign)
-  with pytest.raises(ImportError, match=f"^gpurobot needs its own package '{name}', which {place} hides"):
+def test_a_foreign_folder_of_the_same_name_is_named(monkeypatch):
+  """Without __init__.py; of a file see `test_a_users_program_keeps_its_own_tasks`."""
+  foreign = ModuleType("physics")
+  foreign.__path__ = ["me/physics"]
+  monkeypatch.setitem(sys.modules, "physics", foreign)
+  with pytest.raises(ImportError, match=r"^gpurobot needs its own package 'physics', which me/physics hides"):
     own_packages.prefer()

@@ -54,18 +54,25 @@ CASES = {
     ant,
     {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot", "ppo.precision": "bf16"},
   ),
-  "cartpole, gru": (cartpole, {"env.see_velocity": False, "ppo.recurrent": "gru"}),
   "cartpole, switched, lstm": (
     SimpleNamespace(Config=cartpole.Config, Task=Switched),
     {"ppo.recurrent": "lstm", "ppo.sequence": 2},
   ),
-  "cartpole, mirrored": (cartpole, {"ppo.mirror_coef": 0.5, "ppo.mirror_augment": True}),
   "box of varied mass": (pushed_box, {"env.episode_steps": 3}),
-  "cartpole, shaken": (shaken_cartpole, {"env.kick_seconds_min": 0.02, "env.kick_seconds_max": 0.1}),
-  "toy, invalid steps": (
-    toy,
+  "cartpole, shaken and mirrored": (
+    shaken_cartpole,
+    {
+      "env.kick_seconds_min": 0.02,
+      "env.kick_seconds_max": 0.1,
+      "ppo.mirror_coef": 0.5,
+      "ppo.mirror_augment": True,
+    },
+  ),
+  "toy, learned rewards, invalid steps": (
+    styled,
     {
       "env.finite_below": 1.2,
+      "ppo.rnd.weight": 0.5,
       "ppo.precision": "float64",
       "ppo.layer_norm": True,
       "ppo.entropy_coef": 0.1,
@@ -74,7 +81,6 @@ CASES = {
       "ppo.schedule": "constant",
     },
   ),
-  "toy, learned rewards": (styled, {"env.finite_below": 1.2, "ppo.rnd.weight": 0.5}),
   "toy, sac, invalid steps": (toy, SAC | {"env.finite_below": 1.2, "env.episode_steps": 3}),
   "ant, td3 in bf16": (
     ant,
@@ -82,18 +88,23 @@ CASES = {
   ),
   "pixels, shifted": (toy_pixels, SHIFTED),
   "pixels, sac, shifted": (toy_pixels, SAC | {"sac.random_shift": 2, "sac.encoder_features": 8}),
-  "toy, distill": (
-    toy,
-    {"algorithm": "distill", "ppo.recurrent": "gru", "distill.mix": 0.5, "distill.mix_steps": 2000},
+  "pixels, distill, gru, shifted": (
+    taught_pixels,
+    {
+      "algorithm": "distill",
+      "ppo.recurrent": "gru",
+      "distill.mix": 0.5,
+      "distill.mix_steps": 2000,
+      **SHIFTED,
+    },
   ),
-  "pixels, distill, shifted": (taught_pixels, {"algorithm": "distill", **SHIFTED}),
 }
 # The compiler takes ten seconds for each.
 COMPILED = {
   **CASES,
   "toy, sac, invalid steps": (toy, CASES["toy, sac, invalid steps"][1] | {"sac.precision": "float64"}),
 }
-for left_out in ("cartpole, gru", "ant, td3 in bf16", "pixels, sac, shifted", "pixels, distill, shifted"):
+for left_out in ("box of varied mass", "ant, td3 in bf16", "pixels, shifted", "pixels, sac, shifted"):
   del COMPILED[left_out]
 
 every_case = pytest.mark.parametrize("name", grouped(CASES))  # one process trains what is compared
@@ -155,7 +166,10 @@ def learned(learner: PPO | OffPolicy | Distill) -> torch.nn.Module:
 
 @every_case
 def test_recorded_operations_train_as_python_does(monkeypatch, name):
-  """No number that Python keeps may differ between iterations, and no memory may move."""
+  """No number that Python keeps may differ between iterations, and no memory may move.
+
+  What the host decided while they were recorded must hold for another state too, which is loaded at the end.
+  """
   graphs: list[TapedGraph] = []
   monkeypatch.setattr(executor, "Graph", lambda *words, **_: graphs.append(TapedGraph(*words)) or graphs[-1])
   taped = make_learner(*CASES[name])
@@ -164,6 +178,12 @@ def test_recorded_operations_train_as_python_does(monkeypatch, name):
   assert min(graph.calls for graph in graphs if graph.calls) >= learnt > 2
   same(tensors(taped.state_dict()), called(name).left)
   assert not any(map(torch.equal, called(name).start, learned(taped).parameters()))
+  train(taped, 1)
+  state, memory = copy.deepcopy(called(name).state)
+  taped.load_state_dict(state)
+  if taped.buffer:
+    taped.buffer.load_rows(0, memory)
+  same((train(taped, 2), tensors(taped.state_dict())), called(name).later)
 
 
 @every_case
@@ -175,19 +195,6 @@ def test_a_cpu_replays_what_python_does(monkeypatch, recwarn, name):
   same(tensors(replaying.state_dict()), called(name).left)
   assert isinstance(replaying, OffPolicy) or any(own.source for own in tapes)
   assert not recwarn
-
-
-@every_case
-def test_recorded_operations_go_on_from_a_state_that_is_loaded(monkeypatch, name):
-  """What the host decided while they were recorded must hold for another state too."""
-  monkeypatch.setattr(executor, "Graph", TapedGraph)
-  taped = make_learner(*CASES[name])
-  train(taped, ITERATIONS - 1)
-  state, memory = copy.deepcopy(called(name).state)
-  taped.load_state_dict(state)
-  if taped.buffer:
-    taped.buffer.load_rows(0, memory)
-  same((train(taped, 2), tensors(taped.state_dict())), called(name).later)
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -209,7 +216,6 @@ def test_torchs_compiler_follows_an_iteration(monkeypatch, caplog, name):
 @pytest.mark.parametrize(
   "settings",
   [
-    {},
     {"ppo.recurrent": "lstm", "ppo.sequence": 2, "ppo.layer_norm": True},
     {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot"},
     SAC,
@@ -230,15 +236,12 @@ def test_an_iteration_stays_on_its_device(monkeypatch, settings):
 @pytest.mark.parametrize(
   "read",
   [
-    lambda x: x.sum().item(),
     lambda x: bool(x.any()),
     lambda x: x.tolist(),
     lambda x: x.cpu(),
     lambda x: x.numpy(),
     lambda x: x[x > 0],
     lambda x: x.nonzero(),
-    lambda x: x.masked_select(x > 0),
-    lambda x: x.unique(),
     lambda x: x.new_tensor([1.0, 2.0]),
     lambda x: x[[0, 1]],
     lambda x: torch.equal(x, x),

@@ -8,7 +8,6 @@ from gpurobot.deploy import demos
   ("words", "expected"),
   [
     ([], ["demo=ant"]),
-    (["quadruped"], ["demo=quadruped"]),
     (["quadruped", "num_envs=4"], ["demo=quadruped", "num_envs=4"]),
     (["num_envs=4"], ["demo=ant", "num_envs=4"]),
   ],

@@ -52,8 +52,3 @@ def test_what_fails_is_told_and_the_rest_is_tried(monkeypatch, capsys):
   assert TRAINED.match(found["training on cpu"])
   with pytest.raises(ValueError, match="from MuJoCo C's"):
     doctor.main(["device=cpu", "seconds=0", "debug=true"])
-
-
-def test_its_help(capsys):
-  doctor.main(["--help"])
-  assert "\n  seconds=8.0  length of the trial training [s]\n" in capsys.readouterr().out

@@ -10,8 +10,6 @@ import tasks
 import train
 from gpurobot import evaluate
 from gpurobot.deploy import figures as figures_of
-from gpurobot.learn.env import VecEnv
-from gpurobot.learn.random import Random
 from gpurobot.run.csv_log import numbers
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
@@ -233,12 +231,3 @@ def test_dropped_contacts_are_said(trained, capsys, monkeypatch):
   monkeypatch.setattr(tasks.load(toy.__file__).Task, "counters", lambda _self: {"overflow": torch.tensor(7)})
   evaluate.main([f"checkpoint={trained}", TOY, "episodes=1"])
   assert capsys.readouterr().err == "warning: 7 contacts exceeded the capacity and were dropped\n"
-
-
-def test_help(capsys):
-  evaluate.main(["--help"])
-  assert "episodes=100" in capsys.readouterr().out
-
-
-def test_the_toy_is_an_environment():
-  assert isinstance(toy.Task(toy.Config(), 2, random=Random(0, 2)), VecEnv)

@@ -127,8 +127,3 @@ def test_mistakes_are_told_in_one_line(tmp_path, words, message):
 def test_an_ending_that_names_no_format_is_told_in_one_line(tmp_path, capsys):
   line = told(capsys, plot.main, [str(make_run(tmp_path / "0")), f"out={tmp_path}/curves.pgn"])
   assert line.startswith("Format 'pgn' is not supported (supported formats: ")
-
-
-def test_help_names_every_setting(capsys):
-  plot.main(["--help"])
-  assert {"y=return", "x=seconds", "out=curves.png"} <= set(capsys.readouterr().out.split())

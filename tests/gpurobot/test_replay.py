@@ -52,11 +52,6 @@ def test_a_record_of_states_is_no_policy(folder):
     trained.read(str(place))
 
 
-def test_help(capsys):
-  replay.main(["--help"])
-  assert "states=20" in capsys.readouterr().out
-
-
 def test_states_of_other_joints_are_not_told_under_the_names_of_these(folder, tmp_path, capsys):
   file = replay.find(str(folder))
   content = torch.load(file, weights_only=True)

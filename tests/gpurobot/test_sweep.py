@@ -15,12 +15,8 @@ pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 def test_the_grid_takes_every_combination_and_brackets_hold_one_value(tmp_path):
   words = ["ppo.hidden=[8,8],[4]", "seed=3,5,5", "ppo.gamma=0.9", f"folder={tmp_path}"]
   _, runs = sweep.plan([*TOY, *words])
-  assert [(run.config.ppo.hidden, run.config.seed) for run in runs] == [
-    ([8, 8], 3),
-    ([8, 8], 5),
-    ([4], 3),
-    ([4], 5),
-  ]
+  found = [(run.config.ppo.hidden, run.config.seed) for run in runs]
+  assert found == [([8, 8], 3), ([8, 8], 5), ([4], 3), ([4], 5)]
   assert {run.config.ppo.gamma for run in runs} == {0.9}
   assert [run.name for run in runs][1] == "ppo.hidden=[8,8] seed=5"
   assert runs[1].folder == tmp_path / "ppo.hidden=[8,8]" / "seed=5"

@@ -5,7 +5,7 @@ from gpurobot.device import executor
 from gpurobot.device.executor import Executor
 from gpurobot.device.graph import WARM_UPS
 from gpurobot.device.tape import Tape
-from gpurobot.settings.config import ConfigError, Switch, TrainConfig
+from gpurobot.settings.config import Switch, TrainConfig
 
 CPU = torch.device("cpu")
 
@@ -40,11 +40,6 @@ def test_a_piece_is_compiled_whole_or_left_to_compile_its_parts(monkeypatch):
     pieces.run_parts(parts)
   assert done == ["whole", "parts"] * 2
   assert set(compiled) == {whole}
-
-
-def test_graphs_need_a_gpu():
-  with pytest.raises(ConfigError, match="graphs=on needs a CUDA device, not cpu; write graphs=auto"):
-    make(graphs=Switch.on)
 
 
 @pytest.mark.parametrize(

@@ -100,15 +100,8 @@ CASES: dict[str, tuple[str, Case]] = {
   "sum_of_bool": (m, lambda m: m.sum(1)),
   "quaternion": (x, lambda x: torch.stack([x[:, 0] * x[:, 1] - x[:, 2] * x[:, 3], x[:, 1] + x[:, 2]], 1)),
 }
-KINDS = {
-  x: torch.float32,
-  y: torch.float32,
-  d: torch.float64,
-  k: torch.int64,
-  n: torch.int32,
-  m: torch.bool,
-  b: torch.bool,
-}
+KINDS = {x: torch.float32, y: torch.float32, d: torch.float64, k: torch.int64, n: torch.int32}
+KINDS |= {m: torch.bool, b: torch.bool}
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["rows", "columns"])

@@ -49,13 +49,3 @@ def test_the_networks_state_goes_on_and_moments_wait():
   assert collector.state.unique().tolist() == [8]
   moments = collector.observations.moments["policy"]
   assert (int(moments.count), int(moments.pending[0])) == (0, 8 * LOCAL_ENVS)
-
-
-def test_a_saved_state_goes_on_alike():
-  one, other = make(), make(**{"env.episode_steps": 20})
-  collect(one)
-  other.load_state_dict(one.state_dict())
-  for collector in (one, other):
-    collector.random.step.zero_()
-    collect(collector)
-  assert torch.equal(one.storage.samples["obs", "policy"], other.storage.samples["obs", "policy"])

@@ -82,6 +82,7 @@ def test_a_head_learns_nothing_of_the_column_that_is_no_bin():
   bins = head(FEATURES).bins
   assert sorted([HALF, *bins.nearest[:, 0].tolist(), int(bins.nearest[-1, 1])]) == [*range(2 * HALF)]
   prediction = head(FEATURES)
+  assert float(prediction.value.detach().abs().max()) < 1e-6  # where it starts
   (prediction.value + prediction.loss(torch.randn(6), torch.zeros(6), 0.2)).sum().backward()
   assert not head.output.bias.grad[HALF]
   assert not head.output.weight.grad[HALF].any()
@@ -91,19 +92,6 @@ def test_a_large_return_and_its_opposite_cancel_exactly():
   logits = torch.zeros(BINS)
   logits[[0, -1]] = 50.0
   assert float(twohot(logits).value) == 0.0
-
-
-def test_twohot_starts_at_zero_and_learns_a_mean():
-  head = TwohotHead(8)
-  assert float(head(FEATURES).value.detach().abs().max()) < 1e-6
-  optimizer = torch.optim.Adam(head.parameters(), lr=0.05)
-  returns = torch.tensor([-2.0, 4.0])  # equally likely: the mean is 1
-  for _ in range(300):
-    prediction = head(FEATURES[:1].expand(2, -1))
-    optimizer.zero_grad()
-    prediction.loss(returns, returns, 0.2).mean().backward()
-    optimizer.step()
-  assert head(FEATURES[:1]).value.tolist() == pytest.approx([1.0], abs=0.02)
 
 
 @pytest.mark.parametrize("critic", list(Critic))
@@ -146,9 +134,3 @@ def test_twin_heads_predict_what_each_predicts_alone(kind):
   alone, found = [own(part) for own, part in zip((first, second), features, strict=True)], both(features)
   torch.testing.assert_close(found.value, torch.stack([own.value for own in alone]))
   torch.testing.assert_close(found.loss(return_), torch.stack([own.loss(return_) for own in alone]))
-
-
-def test_gradients_of_both():
-  both = twin(network(), network())
-  x = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
-  torch.autograd.gradcheck(lambda *inputs: both(inputs[0]), (x, *both.parameters()))

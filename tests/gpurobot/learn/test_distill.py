@@ -15,7 +15,8 @@ from gpurobot.settings.algorithms import DistillConfig, DistillLoss, PPOConfig
 from gpurobot.settings.checks import OF_REWARDS
 from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import taught_toy, toy, toy_choices
-from tests.gpurobot.taught import iterate, make_student, make_teacher
+from tests.gpurobot.learn.test_ppo import iterate
+from tests.gpurobot.taught import make_student, make_teacher
 
 
 def test_the_loss_by_hand():
@@ -37,18 +38,6 @@ def test_the_loss_of_discrete_actions_by_hand():
   loss, sums = distill_loss(teacher, student, torch.ones(1).double(), DistillLoss.kl)
   assert float(loss) == pytest.approx(0.25 * math.log(0.5) + 0.75 * math.log(1.5))
   assert sums[2] == 1  # the modes differ
-
-
-@pytest.mark.parametrize("loss", DistillLoss)
-def test_the_gradient_is_that_of_differences(loss):
-  aim = Gaussian(torch.randn(6, 3).double(), 0.3 * torch.randn(6, 3).double())
-  weight = torch.tensor([1.0, 0, 1, 1, 1, 1]).double()
-
-  def objective(mean, log_std):
-    return distill_loss(aim, Gaussian(mean, log_std), weight, loss)[0]
-
-  inputs = torch.randn(6, 3).double().requires_grad_(), torch.zeros(3).double().requires_grad_()
-  assert torch.autograd.gradcheck(objective, inputs)
 
 
 def test_replayed_gradient_steps_have_the_bits_of_called_ones():
@@ -164,34 +153,11 @@ def test_two_teachers_teach_their_own_environments():
   teachers = [make_teacher(32), make_teacher(32, seed=1)]
   one = make_student(teachers)
   one.collect()
-  obs, restart = (
-    one.rollout.samples["obs", "policy"],
-    one.rollout.samples["restart"],
-  )  # moments are still 0 and 1
+  samples = one.rollout.samples
   for teacher, part in zip(teachers, (slice(0, 16), slice(16, 32)), strict=True):
-    for t in range(8):
-      torch.testing.assert_close(
-        one.rollout.samples["label"][t, part], teacher(obs[t].float(), restart[t])[part]
-      )
-
-
-@pytest.mark.parametrize("recurrent", ["none", "gru"])
-def test_a_restored_learner_goes_on_with_the_same_numbers(recurrent):
-  def make():
-    words = {"ppo.recurrent": recurrent, "distill.mix": 0.5, "distill.mix_steps": 1500}
-    return make_student([make_teacher(32, recurrent=recurrent)], **words)
-
-  one = iterate(make(), 2)
-  state = to_cpu(one.state_dict())
-  other = iterate(make(), 3)
-  other.load_state_dict(state)
-  for learner in (one, other):
-    learner.report()
-    iterate(learner, 2)
-  assert all(map(torch.equal, one.network.state_dict().values(), other.network.state_dict().values()))
-  assert torch.equal(one.teachers[0].state, other.teachers[0].state)
-  assert scores(one) == pytest.approx(scores(other), nan_ok=True)
-  assert torch.equal(one._driven, other._driven)
+    for t in range(8):  # moments are still 0 and 1
+      label = teacher(samples["obs", "policy"][t].float(), samples["restart"][t])
+      torch.testing.assert_close(samples["label"][t, part], label[part])
 
 
 def scores(learner) -> dict[str, float]:
@@ -255,12 +221,6 @@ def test_scores_are_of_whole_episodes_of_one_driver(known, monkeypatch):
   )
 
 
-def test_another_teacher_does_not_fit_a_checkpoint():
-  state = make_student([make_teacher(32)]).state_dict()
-  with pytest.raises(ValueError, match="teacher=teacher1 is not the one that it began with"):
-    make_student([make_teacher(32, seed=1)]).load_state_dict(state)
-
-
 def test_discrete_actions_are_taught():
   teacher = make_teacher(64, choices=(3, 2), hidden=[])
   one = make_student([teacher], toy_choices, 64, **{"ppo.hidden": [], "distill.lr": 0.02})
@@ -270,9 +230,7 @@ def test_discrete_actions_are_taught():
   report = one.report()
   assert float(report["kl"]) < 0.01
   assert float(report["teacher_error"]) < 0.05  # share of choices that differ
-  with pytest.raises(
-    ConfigError, match=r"^distill\.loss=mse needs continuous actions; write distill\.loss=kl$"
-  ):
+  with pytest.raises(ConfigError, match=r"^distill.loss=mse needs continuous actions"):
     make_student([teacher], toy_choices, **{"distill.loss": "mse"})
 
 

@@ -3,26 +3,16 @@
 import pytest
 import torch
 
-from gpurobot.device.transfer import to_cpu
 from gpurobot.learn import image_setup
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import taught_pixels
-from tests.gpurobot.taught import iterate, make_student, make_teacher
+from tests.gpurobot.learn.test_ppo import iterate
+from tests.gpurobot.taught import make_student, make_teacher
 
 
 def make(**values):
   fixed = {"ppo.precision": "float32", "ppo.random_shift": 1}
   return make_student([make_teacher(32)], taught_pixels, 32, **fixed | values)
-
-
-def test_the_encoders_learn():
-  one = make()
-  before = {name: x.clone() for name, x in one.network.named_parameters()}
-  iterate(one, 1)
-  moved = {name for name, x in one.network.named_parameters() if not torch.equal(x, before[name])}
-  of_policy = {name for name in before if name.startswith(("actor.", "actor_input.", "head."))}
-  assert of_policy <= moved
-  assert any("convolutions" in name for name in moved)
 
 
 def test_a_student_learns_from_images():
@@ -45,15 +35,6 @@ def test_a_student_acts_on_the_shifted_images_that_it_learns_from(monkeypatch):
   one.collect()
   assert not torch.equal(seen[0][0], raw)
   assert torch.equal(torch.cat(seen), one.rollout.samples["obs", "view"])
-
-
-def test_a_restored_student_that_sees_goes_on_with_the_same_numbers():
-  one = iterate(make(), 2)
-  other = iterate(make(), 3)
-  other.load_state_dict(to_cpu(one.state_dict()))
-  iterate(one, 2)
-  iterate(other, 2)
-  assert all(map(torch.equal, one.network.state_dict().values(), other.network.state_dict().values()))
 
 
 def test_the_first_line_tells_of_images_and_memory():

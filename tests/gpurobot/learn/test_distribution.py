@@ -212,18 +212,3 @@ def test_the_floor_of_the_standard_deviation(state_std):
 def test_a_start_below_the_floor_is_told():
   with pytest.raises(ConfigError, match=r"^ppo.log_std_init=-4 must be greater than ppo.log_std_min=-3$"):
     action_head(8, A, (), PPOConfig(log_std_init=-4.0))
-
-
-@pytest.mark.parametrize(("settings", "choices", "kind"), HEADS)
-def test_gradients(settings, choices, kind):
-  own = head(settings, choices).double()
-  own.remember()
-  with torch.no_grad():
-    old = own.old(own(FEATURES.double()).parameters)
-    sample = old.sample(Random(0, 6))
-
-  def measures(features):
-    policy = own(features)
-    return policy.log_prob(sample), policy.entropy() + policy.bounds(), old.divergence(policy)
-
-  torch.autograd.gradcheck(measures, (FEATURES.double().requires_grad_(),))

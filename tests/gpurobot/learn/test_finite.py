@@ -12,6 +12,7 @@ from gpurobot.learn.random import Random
 from gpurobot.run.log import Log
 from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy, toy_pixels
+from tests.gpurobot.learn.test_ppo import iterate
 
 ENVS = 64
 
@@ -35,11 +36,7 @@ def train(spoil: str, iterations: int, **settings) -> PPO:
   config = assign(defaults(toy), {"ppo.precision": "float64", "graphs": "off"} | settings)
   env = Spoiled(config.env, ENVS, random=Random(0, ENVS))
   env.spoil = spoil
-  learner = PPO(env, config, World())
-  for _ in range(iterations):
-    learner.collect()
-    learner.update()
-  return learner
+  return iterate(PPO(env, config, World()), iterations)
 
 
 class Blinded(toy_pixels.Task):
@@ -68,10 +65,10 @@ def test_images_that_are_not_finite_are_left_out_counted_and_named():
   assert all(weight.isfinite().all() for weight in learner.network.parameters())
 
 
-@pytest.mark.parametrize("settings", [
-  {}, {"ppo.critic": "twohot"}, {"ppo.recurrent": "gru"}, {"env.episode_steps": 3},
+@pytest.mark.parametrize(("spoil", "settings"), [
+  ("obs", {}), ("final_obs", {"ppo.recurrent": "gru"}), ("reward", {"ppo.critic": "twohot"}),
+  ("obs final_obs reward", {}), ("obs", {"env.episode_steps": 3}),
 ])  # fmt: skip
-@pytest.mark.parametrize("spoil", ["obs", "final_obs", "reward", "obs final_obs reward"])
 def test_training_goes_on_and_only_those_samples_are_left_out(spoil, settings):
   learner = train(spoil, 4, **settings)
   assert int(learner.optimizer.skipped) == 0
@@ -115,16 +112,14 @@ def test_a_resumed_run_leaves_the_same_sample_out():
 
 def test_the_first_source_is_named(tmp_path, capsys):
   learner = train("obs", 0, log_every=1)
-  with Log(learner_config := assign(defaults(toy), {"log_every": 1}), learner, tmp_path) as log:
+  with Log(assign(defaults(toy), {"log_every": 1}), learner, tmp_path) as log:
     for _ in range(3):
-      learner.collect()
-      learner.update()
+      iterate(learner, 1)
       log.step()
   (warning,) = [text for text in log.warnings if "left out" in text]
   assert warning.startswith(
     "3 sample(s) left out: an observation, column 2 of the group 'critic' in environment 5, was not finite"
   )
-  assert learner_config.log_every == 1
 
 
 def test_a_task_names_its_block():

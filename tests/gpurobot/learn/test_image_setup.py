@@ -1,7 +1,4 @@
-import copy
-
 import pytest
-import torch
 
 from gpurobot.device.distributed import World
 from gpurobot.learn import image_setup
@@ -73,43 +70,6 @@ def test_the_first_line_tells_of_images_and_memory():
   assert "images" not in make(toy).describe()
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
-def test_a_policy_of_numbers_does_not_fit_a_task_with_images(algorithm):
-  own = {f"{algorithm}_hidden": [16], f"{algorithm}_precision": "float32"}
-  own |= {} if algorithm == "ppo" else {"sac_batch_size": 64, "sac_buffer_size": 640}
-  told, seeing = (make(module, algorithm=algorithm, **own) for module in (toy, toy_pixels))
-  with pytest.raises(
-    ValueError, match=r"^its policy sees no images, and this one depth 20x20x1 float16, view"
-  ):
-    seeing.load_policy(told.policy_dict())
-  with pytest.raises(ValueError, match=r"^its policy sees depth .*, and this one no images$"):
-    told.load_policy(seeing.policy_dict())
-
-
-@pytest.mark.parametrize("algorithm", ["ppo", "sac", "td3"])
-def test_training_with_images_resumes_bit_by_bit(algorithm):
-  own = {} if algorithm == "ppo" else {f"{algorithm}_buffer_size": 640, f"{algorithm}_batch_size": 64}
-  own |= {f"{algorithm}_hidden": [16], f"{algorithm}_encoder_features": 8, f"{algorithm}_random_shift": 2}
-  own |= {} if algorithm == "ppo" else {f"{algorithm}_learning_starts": 4, f"{algorithm}_updates_per_step": 1}
-  first, second = (make(algorithm=algorithm, **own) for _ in range(2))
-
-  def go(learner, count):
-    for _ in range(count):
-      learner.collect()
-      learner.update()
-
-  go(first, 4)
-  state = copy.deepcopy(first.state_dict())
-  rows = copy.deepcopy(first.buffer.memory.to_dict()) if first.buffer else {}
-  go(first, 2)
-  second.load_state_dict(state)
-  if second.buffer:
-    second.buffer.load_rows(0, rows)
-  go(second, 2)
-  for name, weights in first.network.state_dict().items():
-    assert torch.equal(weights, second.network.state_dict()[name]), name
-  start = make(algorithm=algorithm, **own).network.state_dict()
-  changed = [
-    name for name, weights in first.network.state_dict().items() if not torch.equal(weights, start[name])
-  ]
-  assert any("encoders" in name for name in changed)
+def test_a_policy_of_numbers_does_not_fit_a_task_with_images():
+  with pytest.raises(ValueError, match=r"^its policy sees no images, and this one depth 20x20x1 float16"):
+    make().load_policy(make(toy).policy_dict())

@@ -6,7 +6,7 @@ from torch import nn
 
 from gpurobot.learn.critic import ScalarValue, TwohotValue
 from gpurobot.learn.network import ActorCritic, Layers, RecurrentCore, Trunk, TwinCritic
-from gpurobot.settings.algorithms import Activation, Critic, PPOConfig, Precision, Recurrence, SACConfig
+from gpurobot.settings.algorithms import Critic, PPOConfig, Precision, Recurrence, SACConfig
 
 OBS = {"policy": torch.randn(1, 32, 5), "critic": torch.randn(1, 32, 7)}
 STATE, RESTART = torch.zeros(32, 0), torch.zeros(1, 32, dtype=torch.bool)
@@ -43,18 +43,6 @@ def test_one_trunk_only_where_both_see_the_same(obs_dims, shared, trunks, recurr
   assert torch.equal(acting.mean, policy.mean)
   assert torch.equal(own, after[:, : own.shape[1]])
   assert torch.equal(net.evaluate(OBS, state, RESTART), value.value)
-
-
-@pytest.mark.parametrize("settings", [
-  *({"activation": activation} for activation in Activation), {"layer_norm": True},
-  {"recurrent": Recurrence.lstm, "recurrent_units": 3}, {"recurrent": Recurrence.gru, "recurrent_units": 3},
-])  # fmt: skip
-def test_gradients_of_every_layer(settings):
-  net = network(Precision.float64, **settings)
-  obs = torch.randn(3, 2, 5, dtype=torch.float64, requires_grad=True)
-  state = torch.randn(2, net.state_width, dtype=torch.float64, requires_grad=True)
-  restart = torch.tensor([[False, False], [False, True], [False, False]])
-  torch.autograd.gradcheck(lambda x, s: net({"policy": x}, s, restart)[1].value, (obs, state))
 
 
 @pytest.mark.parametrize(("kind", "library"), [(Recurrence.lstm, nn.LSTM), (Recurrence.gru, nn.GRU)])

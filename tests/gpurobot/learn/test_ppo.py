@@ -1,14 +1,13 @@
-import functools
 import itertools
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 import torch
 
 from gpurobot.device.distributed import World
-from gpurobot.device.tape import Tape
-from gpurobot.device.transfer import to_cpu
+from gpurobot.learn.collector import RolloutCollector
+from gpurobot.learn.overlap import OverlappedRollouts
 from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.run.health import Health, symptoms_of
@@ -16,16 +15,17 @@ from gpurobot.settings.config import ConfigError, assign, defaults
 from tests.gpurobot import toy
 
 
-def learner(world: World | None = None, num_envs: int = 32, mirror: bool = False, **values) -> PPO:
-  values = {"ppo.precision": "float64", "num_envs": num_envs} | values
-  config = assign(defaults(toy), values)
-  env = toy.Task(config.env, num_envs, random=Random(0, num_envs))
+def learner(world: World | None = None, module=toy, source=RolloutCollector, mirror=False, **values) -> PPO:
+  values = {"ppo.precision": "float64", "num_envs": 32, "overlap": source is OverlappedRollouts} | values
+  config = assign(defaults(module), values)
+  env = module.Task(config.env, config.num_envs, random=Random(config.seed, config.num_envs))
   if mirror:  # in the line x = -y
     env.mirror = dict.fromkeys(("policy", "action"), (torch.tensor([1, 0]), -torch.ones(2)))
-  return PPO(env, config, world or World())
+  return PPO(env, config, world or World(), source)
 
 
-def iterate(learner: PPO, count: int) -> PPO:
+def iterate(learner: Any, count: int) -> Any:
+  """Let a learner of any algorithm collect and learn."""
   for _ in range(count):
     learner.collect()
     learner.update()
@@ -33,8 +33,8 @@ def iterate(learner: PPO, count: int) -> PPO:
 
 
 @pytest.mark.parametrize("words", [
-  {}, {"ppo.recurrent": "gru"}, {"ppo.recurrent": "lstm", "ppo.sequence": 4}, {"ppo.critic": "twohot"},
-  {"ppo.squash": True, "ppo.state_std": True}, {"ppo.layer_norm": True, "ppo.shared": False},
+  {}, {"ppo.recurrent": "gru"}, {"ppo.recurrent": "lstm", "ppo.sequence": 4, "ppo.critic": "twohot"},
+  {"ppo.squash": True, "ppo.state_std": True, "ppo.layer_norm": True, "ppo.shared": False},
 ])  # fmt: skip
 def test_the_rollout_is_the_present_policys(words):
   """At the start of an update its ratios are 1 and its values those of the rollout, memories included."""
@@ -54,94 +54,25 @@ def test_the_rollout_is_the_present_policys(words):
       assert float(one.network.head.old(batch["policy"]).divergence(policy).abs().max()) < 1e-12
 
 
-@pytest.mark.parametrize("words", [
-  {}, {"ppo.precision": "bf16"}, {"ppo.recurrent": "gru"}, {"ppo.critic": "twohot", "ppo.shared": False},
-])  # fmt: skip
-def test_replayed_gradient_steps_have_the_bits_of_called_ones(words):
-  replayed, called = (iterate(learner(graphs=graphs, **words), 5) for graphs in ("auto", "off"))
-  assert isinstance(replayed.executor._graphs[replayed._differentiate], Tape)
-  assert not isinstance(called.executor._graphs[called._differentiate], Tape)
-  same = functools.partial(torch.testing.assert_close, rtol=0, atol=0, equal_nan=True)
-  same(replayed.report(), called.report())
-  same(replayed.policy_dict(), called.policy_dict())
-
-
-def test_moments_stay_frozen_during_rollout_and_update():
-  one = iterate(learner(), 1)
-  before = one.observations.moments["policy"].mean.clone()
-  one.collect()
-  assert torch.equal(one.observations.moments["policy"].mean, before)
-  one.update()
-  moments = one.observations.moments["policy"]
-  assert float(moments.count) == 2 * 32 * 8
-  assert not torch.equal(moments.mean, before)
-
-
-def test_returns_are_those_of_the_shaped_reward():
-  one = learner(**{"ppo.reward_scale": 0.5, "ppo.reward_transform": "symlog"})
-  one.collect()
-  raw = -one.rollout.samples["obs", "policy"][1:].norm(dim=-1)  # moments are 0 and 1: observations are raw
-  going_on = ~(one.rollout.samples["terminated"] | one.rollout.samples["truncated"])[:-1]
-  expected = -torch.log1p(0.5 * raw.abs())
-  found = one.rewards(one.rollout.samples["reward"])[:-1]
-  torch.testing.assert_close(found[going_on], expected[going_on], rtol=1e-6, atol=1e-7)
-
-
 def test_a_failing_simulation_leaves_no_trace():
   one = iterate(learner(**{"env.finite_below": 0.9}), 3)
-  assert not one.rollout.samples["valid"].all()
   assert all(torch.isfinite(parameter).all() for parameter in one.network.parameters())
   report = one.report()
   valid = float(one.value_moments.count)
   assert 0 < valid < 3 * 32 * 8
   assert math.isfinite(float(report["return"]))
-
-
-def test_advantages_have_unit_moments_over_valid_samples():
-  one = learner(**{"env.finite_below": 0.9})
   one.collect()
   one.executor.run(one._evaluate)
   one.executor.run(one._standardize)
-  x = one.rollout.samples["advantage"][one.rollout.samples["valid"]]
-  assert float(x.mean()) == pytest.approx(0, abs=1e-12)
-  assert float(x.std(correction=0)) == pytest.approx(1, rel=1e-6)
+  advantage = one.rollout.samples["advantage"][one.rollout.samples["valid"]]
+  assert 0 < len(advantage) < 32 * 8
+  assert float(advantage.mean()) == pytest.approx(0, abs=1e-12)
+  assert float(advantage.std(correction=0)) == pytest.approx(1, rel=1e-6)
 
 
-def test_training_improves_the_return():
-  """With seed 0 the points learn to leave the field, which ends their penalties: another local optimum."""
-  one = iterate(learner(num_envs=64, seed=1, **{"ppo.precision": "float32"}), 4)
-  first = float(one.report()["return"])
-  iterate(one, 26)
-  one.report()
-  iterate(one, 4)
-  assert float(one.report()["return"]) > 0.5 * first  # returns are negative
-
-
-def test_another_number_of_ranks_does_not_fit():
-  state = learner().state_dict()
-  state["ranks"] = [state["ranks"][0]] * 2
-  with pytest.raises(ValueError, match=r"^it was written by 2 ranks, not 1$"):
-    learner().load_state_dict(state)
-
-
-@pytest.mark.parametrize("recurrent", ["none", "gru"])
-def test_a_restored_learner_goes_on_with_the_same_numbers(recurrent):
-  words = {"ppo.recurrent": recurrent}
-  one = iterate(learner(**words), 2)
-  state = to_cpu(one.state_dict())
-  other = iterate(learner(**words), 3)
-  other.load_state_dict(state)
-  iterate(one, 2)
-  iterate(other, 2)
-  assert torch.equal(one.optimizer.weights, other.optimizer.weights)
-  assert float(one.optimizer.rate) == float(other.optimizer.rate)
-  assert other.iteration == 4
-
-
-@pytest.mark.parametrize("recurrent", ["none", "lstm"])
-def test_a_time_limit_is_worth_the_value_of_its_final_observation(recurrent):
+def test_a_time_limit_is_worth_the_value_of_its_final_observation():
   """Seen with the memory of the episode that ended, not with that of the next."""
-  given = {"ppo.recurrent": recurrent, "env.episode_steps": 3, "ppo.gae_lambda": 0.0}
+  given = {"ppo.recurrent": "lstm", "env.episode_steps": 3, "ppo.gae_lambda": 0.0}
   one = learner(**given, graphs="off")  # Python is to see each step
   finals, steps = [], []
   step = one.env.step
@@ -187,13 +118,6 @@ def test_values_stay_where_they_are_when_the_moments_of_the_returns_move_on():
   assert float(one.value_moments.mean) != 0
 
 
-def test_values_stay_in_the_range_of_what_can_be_returned():
-  """No bootstrapped value may drive the moments that drive it: rewards are at least -3 a step."""
-  one = iterate(learner(num_envs=64, **{"ppo.precision": "float32", "ppo.lr": 3e-3}), 60)
-  value = one.value_moments.denormalize(one.rollout.samples["value"]) / one.rewards.scale
-  assert -3 * 100 < float(value.min()) < float(value.max()) < 10
-
-
 class Aging(toy.Task):
   """The toy with a critic that sees the episode's age."""
 
@@ -223,9 +147,9 @@ def test_values_run_away_where_the_critic_sees_the_age_and_the_log_says_so(kind,
 
 
 @pytest.mark.parametrize("words", [
-  {"ppo.recurrent": "gru"}, {"ppo.recurrent": "lstm", "ppo.sequence": 2}, {"ppo.critic": "twohot"},
-  {"ppo.squash": True, "ppo.entropy_coef": 1e-3}, {"ppo.state_std": True}, {"ppo.layer_norm": True},
-  {"ppo.reward_transform": "none"}, {"ppo.entropy_coef": 0.01, "ppo.entropy_coef_final": 0.0},
+  {"ppo.recurrent": "lstm", "ppo.sequence": 2}, {"ppo.critic": "twohot", "ppo.layer_norm": True},
+  {"ppo.squash": True, "ppo.entropy_coef": 0.01, "ppo.entropy_coef_final": 0.0},
+  {"ppo.state_std": True, "ppo.reward_transform": "none"},
 ])  # fmt: skip
 def test_every_variant_improves_the_return(words):
   """Points that leave the field end their penalties: some variants learn that, a local optimum."""
@@ -238,20 +162,10 @@ def test_every_variant_improves_the_return(words):
   assert float(one.report()["return"]) > 0.7 * first  # returns are negative
 
 
-def compare_compiled() -> None:
-  one, other = (iterate(learner(compile=switch), 1) for switch in ("off", "on"))
-  torch.testing.assert_close(one.optimizer.weights, other.optimizer.weights, rtol=0, atol=1e-9)
-
-
-def test_passes_can_be_traced_for_compilation(monkeypatch):
-  """As far as code generation, which takes minutes."""
-  monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend="aot_eager"))
-  compare_compiled()
-
-
 @pytest.mark.slow
 def test_compiled_passes_give_the_same_numbers_but_for_rounding():
-  compare_compiled()
+  one, other = (iterate(learner(compile=switch), 1) for switch in ("off", "on"))
+  torch.testing.assert_close(one.optimizer.weights, other.optimizer.weights, rtol=0, atol=1e-9)
 
 
 def test_mirrored_samples_are_a_minibatch_of_their_own():
@@ -278,12 +192,10 @@ def test_mirrored_samples_are_a_minibatch_of_their_own():
 def test_what_does_not_fit_is_said_in_one_line():
   alone = "ppo.schedule=adaptive needs a second epoch or minibatch to measure the KL divergence; "
   for words, message in (
-    ({"graphs": "on"}, "graphs=on needs a CUDA device, not cpu; write graphs=auto"),
     (
       {"ppo.epochs": 1, "ppo.minibatches": 1},
       f"{alone}with ppo.epochs=1 ppo.minibatches=1 write ppo.schedule=constant",
     ),
-    ({"ppo.mirror_coef": 0.5}, "ppo.mirror_coef=0.5: the task has no mirror; write ppo.mirror_coef=0"),
     (
       {"ppo.mirror_augment": True},
       "ppo.mirror_augment=true: the task has no mirror; write ppo.mirror_augment=false",

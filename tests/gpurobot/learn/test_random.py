@@ -51,12 +51,6 @@ def test_pairs_of_purposes_and_seeds_are_independent():
   assert float((correlation - torch.eye(3)).abs().max()) < 4 / math.sqrt(4096 * 16)
 
 
-def test_every_bit_is_balanced():
-  bits = Random(2, 4096).bits("x", (16,)).flatten()
-  ones = torch.stack([(bits >> i & 1).sum() for i in range(32)]).double() / len(bits)
-  assert float((ones - 0.5).abs().max()) < 4.5 * 0.5 / math.sqrt(len(bits))
-
-
 def bit_differences(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
   """Return how often each of 32 bits differs."""
   return torch.stack([((a ^ b) >> i & 1).double().mean() for i in range(32)])
@@ -117,16 +111,6 @@ def test_a_step_repeats_itself_and_the_next_differs():
   before = random.uniform("x", (4,))
   random.advance()
   assert not torch.isin(random.uniform("x", (4,)), before).any()
-
-
-def test_resume_continues_the_streams():
-  first = Random(0, 16)
-  draws(first, 5)
-  state = first.state_dict()
-  expected = draws(first, 2)
-  second = Random(0, 16)
-  second.load_state_dict(state)
-  assert torch.equal(draws(second, 2), expected)
 
 
 def test_the_number_of_environments_is_limited():

@@ -163,29 +163,6 @@ def test_ranks_draw_what_one_draws(batches):
     assert torch.equal(one.normal("test", 3), union([deal.normal("test", 3) for deal in many]))
 
 
-def test_a_saved_ring_goes_on_alike():
-  one, other = make(length=5, limit=2), make(length=5, limit=2)
-  fill(one, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], truncated=[1, 3, 5])
-  other.load_state_dict(one.state_dict())
-  other.load_rows(0, one.memory)
-  for replay in (one, other):
-    fill(replay, [8.0, 9.0], truncated=[1])
-  for row in range(5):
-    assert told(transition(one, row, 2)) == told(transition(other, row, 2))
-  one.clear()
-  assert (int(one.filled), int(one.position)) == (0, 0)
-
-
-def test_the_newest_row_of_a_part():
-  """Rows written so far: 1 ... 6 in rows 0 ... 5; then 5 ... 10 in rows 4, 5, 0, 1, 2, 3."""
-  replay, parts = make(length=6), (slice(0, 2), slice(2, 4), slice(4, 6))
-  found = []
-  for count in (0, 1, 3, 6, 10):
-    replay.written = count
-    found.append([max(0, replay.newest_in(part)) for part in parts])
-  assert found == [[0, 0, 0], [1, 0, 0], [2, 3, 0], [2, 4, 6], [8, 10, 6]]
-
-
 LENGTH, ENVS = 8, 20
 CPU = torch.device("cpu")
 # Largest error [standard deviations] at a deviation z: half a unit in the last place, or half a level.

@@ -13,7 +13,8 @@ from gpurobot.learn.reward import SIZE, RewardScaler
 from gpurobot.settings.algorithms import PPOConfig, RewardTransform
 from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import toy
-from tests.gpurobot.learn.off_policy.test_base import iterate, make
+from tests.gpurobot.learn.off_policy.test_base import make
+from tests.gpurobot.learn.test_ppo import iterate
 
 CPU = torch.device("cpu")
 
@@ -99,11 +100,7 @@ def test_the_size_of_rewards_changes_nothing(critic):
     config = assign(defaults(toy), {"ppo.precision": "float64", "ppo.critic": critic})
     env = Sized(config.env, 32, random=Random(0, 32))
     env.size = size
-    learner = PPO(env, config, World())
-    for _ in range(3):
-      learner.collect()
-      learner.update()
-    weights.append(learner.optimizer.weights.data.clone())
+    weights.append(iterate(PPO(env, config, World()), 3).optimizer.weights.data.clone())
   torch.testing.assert_close(*weights, rtol=0, atol=1e-7)
 
 
@@ -112,10 +109,7 @@ def test_values_follow_the_scale(critic):
   """A reward that grows a hundredfold leaves the values in the new unit what they were in rewards."""
   config = assign(defaults(toy), {"ppo.precision": "float64", "ppo.critic": critic})
   env = Sized(config.env, 32, random=Random(0, 32))
-  learner = PPO(env, config, World())
-  for _ in range(5):
-    learner.collect()
-    learner.update()
+  learner = iterate(PPO(env, config, World()), 5)
   env.size = 100.0
   learner.collect()
   samples, before = learner.rollout.samples, float(learner.rewards.scale)

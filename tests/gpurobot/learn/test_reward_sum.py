@@ -1,25 +1,16 @@
+from functools import partial
+
 import pytest
 import torch
 
-from gpurobot.device.distributed import World
 from gpurobot.device.transfer import to_cpu
-from gpurobot.learn.collector import RolloutCollector
 from gpurobot.learn.overlap import OverlappedRollouts
-from gpurobot.learn.ppo import PPO
-from gpurobot.learn.random import Random
-from gpurobot.settings.config import assign, defaults
 from tests.gpurobot import styled, toy
 from tests.gpurobot.learn.test_ppo import iterate
+from tests.gpurobot.learn.test_ppo import learner as any_learner
 
-ENVS = 32
 BOTH = {"ppo.rnd.weight": 0.5, "ppo.rnd.group": "critic", "env.finite_below": 1.2}
-
-
-def learner(module=styled, source=RolloutCollector, **values):
-  values = {"ppo.precision": "float64", "num_envs": ENVS, "overlap": source is OverlappedRollouts} | values
-  config = assign(defaults(module), values)
-  env = module.Task(config.env, ENVS, random=Random(config.seed, ENVS))
-  return PPO(env, config, World(), source)
+learner = partial(any_learner, module=styled)
 
 
 def test_the_sum_by_hand():
@@ -45,17 +36,16 @@ def test_the_log_keeps_the_raw_return_and_tells_the_shares():
 
 
 def test_without_weights_the_numbers_are_those_of_a_task_without_style():
-  off, plain = iterate(learner(**{"ppo.amp.style_weight": 0.0}), 3), iterate(learner(toy), 3)
+  off, plain = iterate(learner(**{"ppo.amp.style_weight": 0.0}), 3), iterate(learner(module=toy), 3)
   assert torch.equal(off.optimizer.weights, plain.optimizer.weights)
   assert "style" not in off.rollout.samples.keys()  # noqa: SIM118
   assert off.observations.moments.keys() == {"policy", "critic"}  # no network sees the style
 
 
-@pytest.mark.parametrize("source", [RolloutCollector, OverlappedRollouts])
-def test_a_restored_learner_goes_on_with_the_same_numbers(source):
-  one = iterate(learner(source=source, **BOTH), 2)
+def test_a_restored_learner_goes_on_with_the_same_numbers():
+  one = iterate(learner(source=OverlappedRollouts, **BOTH), 2)
   state = to_cpu(one.state_dict())
-  other = iterate(learner(source=source, **BOTH), 3)
+  other = iterate(learner(source=OverlappedRollouts, **BOTH), 3)
   other.load_state_dict(state)
   iterate(one, 2)
   iterate(other, 2)

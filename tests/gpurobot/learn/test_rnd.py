@@ -7,14 +7,14 @@ from gpurobot.learn.rnd import DECAY, Distillation, NoveltyReward, columns
 from gpurobot.settings.algorithms import RNDConfig
 from gpurobot.settings.config import ConfigError
 from tests.gpurobot import toy
-from tests.gpurobot.learn import test_discriminator
 from tests.gpurobot.learn.test_ppo import iterate
+from tests.gpurobot.learn.test_ppo import learner as any_learner
 
 ON = {"ppo.rnd.weight": 1.0, "ppo.rnd.hidden": [32], "ppo.rnd.outputs": 8}
 
 
 def learner(**values):
-  return test_discriminator.learner(toy, **ON | values)
+  return any_learner(**ON | values)
 
 
 def novelty(one) -> NoveltyReward:

@@ -130,16 +130,6 @@ def test_every_order_is_equally_likely():
   assert float(((counts - 1000) ** 2 / 1000).sum()) < 20.5  # chi-square, 5 degrees of freedom, 1 in 1000
 
 
-def test_there_is_room_for_every_time_limit_that_an_environment_may_meet():
-  r = rollout(6, 2, limit=2)
-  assert len(r.final_obs["policy"]) == 3
-  for step in range(6):
-    final = {group: torch.full_like(kept[0], step) for group, kept in r.final_obs.items()}
-    r.keep_final(TensorDict(final, [2]), r.final_state[0].clone(), torch.tensor([step % 2 == 1, step == 4]))
-  assert r.final_obs["policy"][:, 0, 0].tolist() == [1, 3, 5]
-  assert r.final_obs["policy"][0, 1, 0] == 4
-
-
 def played(steps: int, envs: int) -> tuple[list[torch.Tensor], torch.Tensor]:
   """Return the arguments of `td_errors` for episodes of random lengths, and ratios around 1."""
   draw = torch.Generator().manual_seed(0)
@@ -176,14 +166,6 @@ def test_vtrace_is_the_sum_of_the_paper():
         trace = trace * gamma * lambda_ * float(rho[t, env])
   torch.testing.assert_close(correction, expected, rtol=1e-12, atol=1e-12)
   torch.testing.assert_close(rho * advantage, correction, rtol=1e-12, atol=1e-12)
-
-
-def test_vtrace_by_hand():
-  """Two steps: the second was half as likely to be taken, the first twice, which counts as once."""
-  delta, keep = torch.tensor([[1.0], [4.0]]), torch.tensor([[0.5], [0.5]])
-  advantage, correction = vtrace(delta, keep, torch.tensor([[2.0], [0.5]]))
-  assert advantage.flatten().tolist() == [1 + 0.5 * 2, 4]
-  assert correction.flatten().tolist() == [2, 2]
 
 
 def test_a_rollout_is_taken_over_whole():

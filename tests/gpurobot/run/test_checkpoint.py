@@ -12,7 +12,6 @@ import train
 from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.run.checkpoint import CheckpointError
-from gpurobot.run.files import PART
 from gpurobot.settings.config import defaults as config_of
 from gpurobot.settings.config import to_dict
 from tests.gpurobot import toy
@@ -35,21 +34,10 @@ def test_what_is_written_is_read_back_with_weights_only(tmp_path):
   assert checkpoint.read(path.parent)["a"] == checkpoint.read(str(path))["a"] == found["a"]
 
 
-def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
-  checkpoint.write(tmp_path, {**RUN, "number": 1})
-  (tmp_path / f"{checkpoint.NAME}{PART}").symlink_to("/dev/full")
-  with pytest.raises(OSError, match="No space left on device"):
-    checkpoint.write(tmp_path, {**RUN, "number": torch.ones(100_000)})
-  assert [path.name for path in tmp_path.iterdir()] == [checkpoint.NAME]
-  assert checkpoint.read(tmp_path)["number"] == 1
-
-
 def test_what_is_no_checkpoint_is_named(tmp_path):
   (tmp_path / "run").mkdir()
   checkpoint.write(tmp_path / "run", {})
-  with pytest.raises(
-    CheckpointError, match=r"no checkpoint at '.*runn'; the nearest is '.*run/checkpoint.pt'$"
-  ):
+  with pytest.raises(CheckpointError, match=r"no checkpoint at '.*runn'; .* '.*run/checkpoint.pt'$"):
     checkpoint.find(tmp_path / "runn")
   torch.save({"format": 3}, tmp_path / "new.pt")
   with pytest.raises(CheckpointError, match=r"new\.pt' is a checkpoint of format 3, of a newer gpurobot"):
@@ -116,28 +104,20 @@ def test_a_file_that_would_run_code_is_refused(tmp_path):
       return (pytest.fail, ("code of the file was run",))
 
   torch.save({"format": 2, "config": Trap()}, tmp_path / "trap.pt")
-  with pytest.raises(
-    CheckpointError,
-    match=r"trap\.pt' is not a checkpoint of gpurobot: it holds more than numbers and strings",
-  ):
+  with pytest.raises(CheckpointError, match=r"trap\.pt' .* it holds more than numbers and strings"):
     checkpoint.read(tmp_path / "trap.pt")
 
 
 def test_a_file_that_would_fill_the_memory_is_not_unpacked(tmp_path, monkeypatch):
   path = checkpoint.write(tmp_path, {**RUN, "zeros": torch.zeros(4_000_000)})
-  with (
-    zipfile.ZipFile(path) as whole,
-    zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as bomb,
-  ):
+  packed = zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED)
+  with zipfile.ZipFile(path) as whole, packed as bomb:
     for name in whole.namelist():
       bomb.writestr(name, whole.read(name))
   size = (tmp_path / "bomb.pt").stat().st_size
   assert size < 100_000
   monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was unpacked"))
-  message = (
-    rf"bomb\.pt' is not a readable checkpoint \(its {size:,} bytes unpack to 16,00\d,\d+: .* never packed"
-  )
-  with pytest.raises(CheckpointError, match=message):
+  with pytest.raises(CheckpointError, match=rf"\(its {size:,} bytes unpack to 16,00\d,\d+: .* never packed"):
     checkpoint.read(tmp_path / "bomb.pt")
 
 
@@ -147,9 +127,7 @@ def test_settings_of_another_version_load_or_are_named(tmp_path):
   del values["ppo.clip"]
   assert checkpoint.configure("run", values, toy).ppo == dataclasses.replace(config.ppo, gamma=0.5)
   values["env.forse"] = 1.0
-  with pytest.raises(
-    CheckpointError, match=r"^'run' was written with settings that this version .*'env.forse'; the nearest"
-  ):
+  with pytest.raises(CheckpointError, match=r"^'run' was written with settings .*'env.forse'; the nearest"):
     checkpoint.configure("run", values, toy)
 
 

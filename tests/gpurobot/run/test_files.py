@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_not_appended_at_all(tmp_path):
   assert path.read_bytes() == b"whole"
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "null", "\xff", "[" * 100_000, '{"task": 3}', "{}"])
+@pytest.mark.parametrize("text", ["{", "[1]", "\xff", "[" * 100_000, '{"task": 3}', "{}"])
 def test_damaged_json_is_named(tmp_path, text):
   path = tmp_path / "config.json"
   path.write_text(text, "latin-1")

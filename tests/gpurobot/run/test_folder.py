@@ -56,12 +56,6 @@ def test_a_training_writes_over_no_other_s_checkpoint(tmp_path):
   assert kept.value.__traceback__  # a refusal keeps no lock while its error is remembered
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-  (tmp_path / "file").touch()
-  with pytest.raises(ConfigError, match=r"run_dir=.*/file/run is not writable \(Not a directory\)"):
-    claim(tmp_path / "file" / "run")
-
-
 def test_a_file_system_without_locks_is_told_of(tmp_path, monkeypatch):
   def refuse(*_):
     raise OSError(38, "Function not implemented")

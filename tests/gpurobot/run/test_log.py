@@ -144,19 +144,6 @@ def test_what_is_not_simulated_is_told_and_kept(tmp_path, capsys, monkeypatch):
   assert read(tmp_path, log.learner.env.device)["left_out"] == ["tendon 'rope': a spatial tendon"]
 
 
-def test_before_an_episode_has_ended_the_table_has_dashes(tmp_path, capsys):
-  log = make_log(tmp_path, log_every=1, **{"env.episode_steps": 1000, "env.force": 0.001})
-  iterate(log, 1)
-  log.close()
-  heading, row = capsys.readouterr().out.splitlines()[1:3]
-  shown = dict(
-    zip(heading.replace("time s", "time").replace("v loss", "loss").split(), row.split(), strict=True)
-  )
-  assert [shown["return"], shown["length"]] == ["-", "-"]
-  assert len(heading) == len(row)
-  assert "nan" not in row
-
-
 def test_no_console_shows_warnings_alone(tmp_path, capsys):
   log = make_log(tmp_path, log_every=1, **{"log.console": "none"})
   iterate(log, 1)

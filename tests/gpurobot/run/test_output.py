@@ -83,17 +83,15 @@ def test_a_pipe_of_the_programs_own_that_breaks_is_an_error(monkeypatch, capsys)
   assert capsys.readouterr().err == "error: [Errno 32] Broken pipe\n"
 
 
-PROGRAMS = (
-  ["-m", "tasks"],
-  ["-m", "gpurobot"],
-  ["-m", "gpurobot.sweep", "--help"],
-  ["-m", "gpurobot.shell.completion"],
-  ["-m", "gpurobot.describe", "assets/quadruped/robot.xml"],
-  ["train.py", "task=cartpole", "--help"],
+@pytest.mark.parametrize(
+  "words",
+  [
+    ["-m", "tasks"],
+    ["-m", "gpurobot"],
+    ["-m", "gpurobot.shell.completion"],
+    ["train.py", "task=cartpole", "--help"],
+  ],
 )
-
-
-@pytest.mark.parametrize("words", PROGRAMS)
 def test_every_program_may_be_piped_to_head(words):
   with left_pipe() as stdout:
     command = [sys.executable, *words]
@@ -170,11 +168,10 @@ def test_output_goes_on_when_there_is_space_again():
   assert disk.held.endswith(b"kept")
 
 
-@pytest.mark.parametrize("name", ["a[red]b", "a[/red]b", "a:smile:b", "{x}"])
-def test_the_name_of_a_folder_is_printed_as_it_is(name, tmp_path, monkeypatch, capsys):
+def test_the_name_of_a_folder_is_printed_as_it_is(tmp_path, monkeypatch, capsys):
   monkeypatch.chdir(tmp_path)
-  run(Path(name))
-  assert f"\n{name}: " in capsys.readouterr().out
+  run(Path("a[red]b:smile:[/blue]{x}"))
+  assert "\na[red]b:smile:[/blue]{x}: " in capsys.readouterr().out
 
 
 def test_a_resumed_run_with_nothing_left_to_do_writes_no_row_and_no_warning(tmp_path):

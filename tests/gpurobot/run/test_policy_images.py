@@ -55,14 +55,13 @@ def images_of_run(folder, tag):
   events = EventAccumulator(str(folder), size_guidance={"images": 0}).Reload()
   if tag not in events.Tags()["images"]:
     return {}
-  return {
-    event.step: np.asarray(File.open(io.BytesIO(event.encoded_image_string))) for event in events.Images(tag)
-  }
+  shown = events.Images(tag)
+  return {event.step: np.asarray(File.open(io.BytesIO(event.encoded_image_string))) for event in shown}
 
 
 @pytest.mark.usefixtures("keep_signal_handlers")
 @pytest.mark.parametrize(
-  ("words", "rows"), [((), (1,)), (("log.images_every=2",), (1, 3)), (("log.images_every=null",), ())]
+  ("words", "rows"), [(("log.images_every=2",), (1, 3)), (("log.images_every=null",), ())]
 )
 def test_a_training_shows_what_its_policy_sees(tmp_path, words, rows):
   task = f"task={toy_pixels.__file__}"

@@ -90,8 +90,6 @@ def test_so_is_a_network_and_a_loss():
   assert found["continue"] == "gpurobot train 'resume=a b' ppo.loss=my.py:loss ppo.network=my.py:Net"
 
 
-@pytest.mark.parametrize(
-  ("seconds", "text"), [(12.34, "12.3 s"), (59.6, "1:00 min"), (754.2, "12:34 min"), (11045, "3:04:05 h")]
-)
-def test_times_read_as_people_write_them(seconds, text):
-  assert summary.duration(seconds) == text
+def test_times_read_as_people_write_them():
+  found = [summary.duration(seconds) for seconds in (12.34, 59.6, 754.2, 11045)]
+  assert found == ["12.3 s", "1:00 min", "12:34 min", "3:04:05 h"]

@@ -19,7 +19,7 @@ from tests.test_train import rows
 wandb = pytest.importorskip("wandb", reason="comes with the extra 'wandb'")
 from wandb.proto import wandb_internal_pb2  # noqa: E402
 
-from gpurobot.run.wandb_log import AXIS, WandbLog, grouped  # noqa: E402
+from gpurobot.run.wandb_log import AXIS, WandbLog  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 BLOCK, HEADER = 32768, 7  # of LevelDB's log format, which a run file has after its own header [bytes]
@@ -96,13 +96,6 @@ def test_a_run_has_settings_metrics_and_checkpoints(tmp_path):
   assert kept.status == [0]
 
 
-def test_python_takes_the_same_settings(tmp_path):
-  folder = tmp_path / "run"
-  words = {"num_envs": 64, "max_iterations": 2, "log_every": 1, "log": {"wandb": "tests", "console": "none"}}
-  gpurobot.train(toy.__file__, run_dir=folder, **words)
-  assert [row[AXIS] for row in Kept(folder).rows] == [512, 1024]
-
-
 def test_a_run_fails_if_the_next_logger_does_not_start(tmp_path, monkeypatch):
   monkeypatch.setenv("MLFLOW_TRACKING_URI", "nothing-like-it://")
   with pytest.raises(SystemExit, match="2"):
@@ -125,12 +118,6 @@ def test_a_run_from_the_start_is_another_one(tmp_path):
   for _ in range(2):
     WandbLog("tests", tmp_path, 0).close(failed=False)
   assert len({*Kept(tmp_path).ids}) == 2
-
-
-def test_a_training_that_fails_is_marked(tmp_path):
-  log = WandbLog("tests", tmp_path, 0)
-  log.close(failed=True)
-  assert Kept(tmp_path).status == [1]
 
 
 def test_a_video_and_what_the_policy_sees_are_kept(tmp_path):
@@ -170,7 +157,3 @@ def test_training_goes_on_without_a_server_that_is_silent(tmp_path, monkeypatch,
   assert run.summary["warnings"] == ["log.wandb=tests: no answer (Timed out); training goes on without it"]
   assert limits == [10.0]
   assert "log.wandb=tests starts a run; its server has 10 s to answer" in caplog.messages
-
-
-def test_settings_are_grouped():
-  assert grouped({"seed": 1, "ppo.lr": 2, "ppo.clip": 3}) == {"seed": 1, "ppo": {"lr": 2, "clip": 3}}

@@ -60,11 +60,8 @@ def test_settings_are_compared_by_any_column_of_the_log(tmp_path):
   assert (bad["error"], bad["seconds_to_level"]) == (0.6, None)
   assert [run.score() for run in runs] == [-0.4, -0.6]
   report([good, bad], "error", tmp_path, Console(quiet=True))
-  assert (tmp_path / "results.csv").read_text().splitlines()[0].split(",")[4:7] == [
-    "error",
-    "error_low",
-    "error_high",
-  ]
+  first = (tmp_path / "results.csv").read_text().splitlines()[0]
+  assert first.split(",")[4:7] == ["error", "error_low", "error_high"]
 
 
 def test_a_metric_that_no_log_has_is_told_by_name(tmp_path):

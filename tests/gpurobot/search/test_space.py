@@ -36,15 +36,9 @@ def test_a_perturbed_number_stays_in_its_range():
   """A fifth of gamma would be more than its range, and lead from anywhere to an end."""
   gamma, rate = Range(0.95, 0.995, log=False, whole=False), Range(1e-4, 1e-2, log=True, whole=False)
   assert [gamma.perturbed("0.97", up=up) for up in (False, True)] == ["0.961", "0.979"]
-  assert [gamma.perturbed(word, up=up) for word, up in (("0.951", False), ("0.99", True))] == [
-    "0.95",
-    "0.995",
-  ]
+  assert [gamma.perturbed("0.951", up=False), gamma.perturbed("0.99", up=True)] == ["0.95", "0.995"]
   assert [rate.perturbed("0.001", up=up) for up in (False, True)] == ["0.0008", "0.0012"]
-  assert [rate.perturbed(word, up=up) for word, up in (("0.0001", False), ("0.01", True))] == [
-    "0.0001",
-    "0.01",
-  ]
+  assert [rate.perturbed("0.0001", up=False), rate.perturbed("0.01", up=True)] == ["0.0001", "0.01"]
 
 
 def test_samples_fill_the_space_and_depend_on_the_seed_alone():

@@ -13,13 +13,8 @@ def finish(
 ) -> None:
   """Write the record that a run would leave: three rows, the last of which is at the level."""
   trial.folder.mkdir(parents=True, exist_ok=True)
-  summary = {
-    "seed": trial.config.seed,
-    "return": return_,
-    "iterations": iterations,
-    "steps": 512,
-    "seconds": 3.0,
-  }
-  (trial.folder / "summary.json").write_text(json.dumps(summary | {"steps_per_second": speed}))
+  summary = {"seed": trial.config.seed, "return": return_, "iterations": iterations}
+  summary |= {"steps": 512, "seconds": 3.0, "steps_per_second": speed}
+  (trial.folder / "summary.json").write_text(json.dumps(summary))
   with (trial.folder / "metrics.csv").open("w") as file:
     file.write(f"seconds,return\n1.0,nan\n2.0,{level - 1}\n3.0,{level}\n")

@@ -32,12 +32,8 @@ def test_texts_become_typed_values():
     "ppo.layer_norm=true", "ppo.hidden=[8,4]", "ppo.activation=tanh", "ppo.lr=1e-3", "env.force=2",
     "resume=null", "seed=7",
   )  # fmt: skip
-  assert (config.num_envs, config.max_steps, config.max_seconds, config.run_dir) == (
-    128,
-    1000000,
-    3.0,
-    "2024",
-  )
+  assert (config.num_envs, config.max_steps) == (128, 1000000)
+  assert (config.max_seconds, config.run_dir) == (3.0, "2024")
   ppo = config.ppo
   assert (ppo.precision, ppo.layer_norm, ppo.hidden) == (Precision.bf16, True, [8, 4])
   assert (ppo.activation, ppo.lr) == (Activation.tanh, 1e-3)
@@ -77,44 +73,18 @@ def test_instances_share_no_defaults():
 
 
 @pytest.mark.parametrize(("word", "message"), [
-  ("num_env=8", "unknown key 'num_env'; the nearest is 'num_envs'"),
-  ("ppo.minibatch=1", "unknown key 'ppo.minibatch'; the nearest is 'ppo.minibatches'"),
-  ("env.forse=1", "unknown key 'env.forse'; the nearest is 'env.force'"),
-  ("Seed=1", "unknown key 'Seed'; the nearest is 'seed'"),
-  ("ppo=1", "unknown key 'ppo'; the nearest is 'ppo.lr'"),
-  ("--num_envs=1", "'--num_envs=1': keys have no dashes; write num_envs=1"),
-  ("num_envs", "'num_envs' has no value; write num_envs=<value>"),
-  ("num_envs=many", "num_envs=many is not a whole number"),
-  ("num_envs=1.5", "num_envs=1.5 is not a whole number"),
-  ("max_steps=soon", "max_steps=soon is not a whole number"),
-  ("ppo.gamma=high", "ppo.gamma=high is not a number"),
   ("ppo.layer_norm=flase", "ppo.layer_norm=flase is not true or false; the nearest is 'false'"),
-  ("ppo.precision=fp32",
-   "ppo.precision=fp32 is not one of auto, float32, bf16, float64; the nearest is 'float32'"),
   ("ppo.hidden=[a]", "ppo.hidden=[a] is not a list, each element a whole number"),
-  ("ppo.hidden=[", "ppo.hidden=[ is not a list, each element a whole number"),
   ("seed=${num_envs", "seed=${num_envs: ${...} is not expanded; write the value itself"),
-  ("run_dir=${oc.env:HOME}", "run_dir=${oc.env:HOME}: ${...} is not expanded; write the value itself"),
-  ("resume=", "'resume=' has no value; write resume=<value>"),
-  ("checkpoint= ", "'checkpoint= ' has no value; write checkpoint=<value>"),
-  ("xyzzy=1", "unknown key 'xyzzy'"),
   ("num_envs=0x40", "num_envs=0x40 is not a whole number"),
-  ("num_envs=1:30", "num_envs=1:30 is not a whole number"),
   ("ppo.layer_norm=2", "ppo.layer_norm=2 is not true or false"),
-  ("ppo.layer_norm=yes", "ppo.layer_norm=yes is not true or false"),
-  ("ppo.schedule=zzz", "ppo.schedule=zzz is not one of adaptive, constant"),
-  ("ppo.hidden=[[8]]", "ppo.hidden=[[8]] is not a list, each element a whole number"),
-  ("ppo.hidden=[8,[8]]", "ppo.hidden=[8,[8]] is not a list, each element a whole number"),
   ("seed=18446744073709551616",
    "seed=18446744073709551616 is out of range; the nearest is 18446744073709551615"),
   (f"seed=1{'0' * 400}", f"seed=1{'0' * 400} is out of range; the nearest is 18446744073709551615"),
   (f"num_envs=-1{'0' * 400}", f"num_envs=-1{'0' * 400} is out of range; the nearest is 1"),
-  ("threads=100000", "threads=100000 is out of range; the nearest is 1024"),
-  ("num_envs=0", "num_envs=0 is out of range; the nearest is 1"),
-  ("ppo.hidden=[8,0]", "ppo.hidden=[8, 0] is out of range; the nearest is 1"),
-  ("ppo.gamma=1.5", "ppo.gamma=1.5 is out of range; the nearest is 1"),
 ])  # fmt: skip
 def test_a_mistake_is_one_line_that_names_it(word, message):
+  """Others are in `tests/mistakes/test_words.py`."""
   with pytest.raises(ConfigError) as error:
     parse(word)
   assert str(error.value) == message
@@ -145,9 +115,7 @@ def test_environments_are_shared_evenly_or_not_at_all():
   assert [local_envs(config, ranks) for ranks in (1, 2, 4)] == [4096, 2048, 1024]
   config.ppo.minibatches, config.ppo.horizon, config.num_envs = 32, 16, 30
   assert local_envs(config, 1) == 30
-  with pytest.raises(
-    ConfigError, match=r"^num_envs=30 does not divide evenly among 4 rank.*; the nearest is 32$"
-  ):
+  with pytest.raises(ConfigError, match=r"^num_envs=30 does not divide .* 4 rank.*; the nearest is 32$"):
     local_envs(config, 4)
   config.num_envs = 1
   with pytest.raises(ConfigError, match=r"the nearest is 2$"):
@@ -166,12 +134,7 @@ def test_a_given_limit_replaces_the_tasks_own(given):
 
 def test_the_environments_of_a_task_are_those_of_its_algorithm():
   module = SimpleNamespace(Config=toy.Config, TRAIN={"num_envs": 64})
-  assert [defaults(module, algorithm=name).num_envs for name in (None, "ppo", "sac", "td3")] == [
-    64,
-    64,
-    128,
-    128,
-  ]
+  assert [defaults(module, algorithm=name).num_envs for name in (None, "ppo", "td3")] == [64, 64, 128]
   module.TRAIN["algorithm"] = "sac"
   assert [defaults(module, algorithm=name).num_envs for name in (None, "sac", "td3")] == [64, 64, 128]
 

@@ -14,7 +14,7 @@ from gpurobot.device.distributed import World
 from gpurobot.run import checkpoint
 from gpurobot.settings.algorithms import DistillConfig, PPOConfig, RNDConfig, SACConfig, TD3Config
 from gpurobot.settings.checks import IDLE
-from gpurobot.settings.config import ConfigError, TrainConfig
+from gpurobot.settings.config import ConfigError
 from gpurobot.shell import cli
 from tests.gpurobot import toy
 
@@ -53,33 +53,20 @@ def test_help_has_the_keys_that_people_set(capsys):
   )
 
 
-def test_help_of_another_algorithm(capsys):
-  with pytest.raises(SystemExit):
-    cli.parse([TOY, "algorithm=td3", "--help=all"], tasks.load, World())
-  text = capsys.readouterr().out
-  assert "td3.noise_max=0.4" in text
-  assert not re.search(r"(ppo|sac)\.", text)
-
-
-def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
-  with pytest.raises(SystemExit):
-    cli.parse([TOY, "algorithm=distill", "--help=all"], tasks.load, World())
-  text = capsys.readouterr().out
-  assert "distill.mix=1.0" in text
-  assert "ppo.hidden=" in text
-  assert not re.search(r"(ppo\.gamma|ppo\.amp|sac\.)", text)
+def test_help_of_another_algorithm_has_what_it_uses(capsys):
+  for algorithm, has, lacks in (
+    ("td3", ["td3.noise_max=0.4"], r"(ppo|sac)\."),
+    ("distill", ["distill.mix=1.0", "ppo.hidden="], r"(ppo\.gamma|ppo\.amp|sac\.)"),
+  ):
+    with pytest.raises(SystemExit):
+      cli.parse([TOY, f"algorithm={algorithm}", "--help=all"], tasks.load, World())
+    text = capsys.readouterr().out
+    assert all(setting in text for setting in has)
+    assert not re.search(lacks, text)
 
 
 @pytest.mark.parametrize(("words", "message"), [
-  (["task=antt"], "unknown task 'antt'; nearest: ant"),
-  (["task=nothing.py"], "there is no task file 'nothing.py'"),
-  ([TOY, "num_envs=x"], "num_envs=x is not a whole number"),
-  ([TOY, "num_env=1"], "unknown key 'num_env'; the nearest is 'num_envs'"),
-  ([TOY, "device=gpu"], "device=gpu is not one of auto, cpu, cuda, cuda:<index>; the nearest is 'cpu'"),
   ([TOY, "overlap=true", "sim_device=gpu"], "sim_device=gpu is not one of auto, cpu, cuda, cuda:<index>"),
-  ([TOY, "algorithm=dqn"], "algorithm=dqn is not one of ppo, sac, td3, distill"),
-  ([TOY, "algorithm=sac", "ppo.lr=1"],
-   "ppo.lr has no effect with algorithm=sac; write algorithm=ppo, or no ppo.lr"),
   ([TOY, "algorithm=distill", "teacher=a", "ppo.gamma=1"],
    "ppo.gamma has no effect with algorithm=distill; write algorithm=ppo, or no ppo.gamma"),
   ([TOY, "algorithm=distill", "teacher=a", "ppo.rnd.weight=1"],
@@ -91,8 +78,6 @@ def test_help_of_a_student_has_what_it_uses_of_ppo(capsys):
   ([TOY, "algorithm=distill"],
    "algorithm=distill learns from a teacher; add teacher=<run folder or .pt file>"),
   ([TOY, "teacher=a"], "teacher=a has no effect with algorithm=ppo; add algorithm=distill"),
-  ([TOY, "resume=nowhere"], "no checkpoint at 'nowhere'"),
-  ([TOY, "checkpoint=nowhere"], "no checkpoint at 'nowhere'"),
   ([TOY, "num_envs=30", "ppo.minibatches=32"],
    "num_envs=30 does not divide evenly among 1 rank(s) and 32 minibatch(es) of horizon 8; the nearest is 32"),
 ])  # fmt: skip
@@ -167,19 +152,17 @@ def test_debug_shows_where_a_mistake_was_found(word):
     cli.parse([TOY, word, "num_env=1"], tasks.load, World())
 
 
-@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA out of memory.\nTried 3 GiB")])
+OF_TASK = ValueError("mine.py, line 3: OutOfMemoryError: 3 GiB")
+OF_TASK.__cause__ = torch.OutOfMemoryError()
+
+
+@pytest.mark.parametrize("error", [MemoryError(), torch.OutOfMemoryError("CUDA\nTried 3 GiB"), OF_TASK])
 def test_too_little_memory_says_what_to_lower(error, capsys):
   with pytest.raises(SystemExit), cli.user_errors([], World()):
     raise error
   message = capsys.readouterr().err
   assert message.startswith("error: out of memory: lower num_envs or ppo.horizon (")
   assert message.count("\n") == 1
-
-
-def test_so_does_too_little_memory_for_what_a_task_makes(capsys):
-  with pytest.raises(SystemExit), cli.user_errors([], World()):
-    raise ValueError("mine.py, line 3: OutOfMemoryError: 3 GiB") from torch.OutOfMemoryError()
-  assert capsys.readouterr().err.startswith("error: out of memory: lower num_envs or ppo.horizon (mine.py, ")
 
 
 def test_the_memory_of_a_cpu_counts_too(capsys):
@@ -191,13 +174,6 @@ def test_the_memory_of_a_cpu_counts_too(capsys):
 def test_a_fault_of_the_program_keeps_its_traceback():
   with pytest.raises(RuntimeError, match="ours"), cli.user_errors([], World()):
     raise RuntimeError("ours")
-
-
-def test_good_input_gives_settings_and_task():
-  settings, task = cli.parse([TOY, "num_envs=32", "env.force=1"], tasks.load, World())
-  assert isinstance(settings, TrainConfig)
-  assert settings.num_envs == 32
-  assert settings.env == task.Config(force=1.0)
 
 
 def test_a_run_that_is_resumed_needs_no_more_the_checkpoint_it_began_from(tmp_path):
@@ -243,16 +219,9 @@ def test_a_resumed_run_tells_what_has_no_effect(tmp_path, recwarn):
   start, rate = sorted(str(told.message) for told in recwarn)
   assert start == "ppo.log_std_init has no effect on a resumed run"
   assert rate.startswith("ppo.lr has no effect for long: ppo.schedule=adaptive goes on from it; to keep it")
-  with pytest.raises(
-    ConfigError, match=f"^checkpoint=a has no effect with resume={tmp_path}; leave one out$"
-  ):
+  with pytest.raises(ConfigError, match=f"^checkpoint=a has no effect with resume={tmp_path}"):
     cli.parse([*resumed, "checkpoint=a"], tasks.load, World())
-  both = [
-    TOY,
-    f"run_dir={tmp_path}",
-    "resume=auto",
-    "checkpoint=a",
-  ]  # one command for the start and for later
+  both = [TOY, f"run_dir={tmp_path}", "resume=auto", "checkpoint=a"]  # for the start and for later
   assert cli.parse(both, tasks.load, World())[0].resume == str(tmp_path)
 
 

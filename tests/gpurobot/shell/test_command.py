@@ -21,7 +21,7 @@ def run(*words, cwd=ROOT):
   )
 
 
-@pytest.mark.parametrize("words", [[], ["--help"], ["-h"]])
+@pytest.mark.parametrize("words", [[], ["--help"]])
 def test_it_lists_every_program_with_what_it_is_for(words, capsys):
   assert command.main(words) is None
   lines = capsys.readouterr().out.splitlines()
@@ -52,17 +52,11 @@ def test_without_an_installation_it_says_where_it_lies(monkeypatch, capsys):
   assert capsys.readouterr().out == f"gpurobot in {ROOT}, not installed\n"
 
 
-@pytest.mark.parametrize(
-  ("word", "message"),
-  [
-    ("trian", "there is no program 'trian'; the nearest is 'train'"),
-    ("zzz", "there is no program 'zzz'; gpurobot --help lists them"),
-    ("task=ant", "'task=ant' comes after the name of a program: gpurobot train task=ant"),
-  ],
-)
-def test_a_word_that_is_no_program_ends_in_one_line(word, message, capsys):
+def test_a_word_that_is_no_program_ends_in_one_line(capsys):
+  """Others are in `tests/mistakes/newcomer.py`."""
   with pytest.raises(SystemExit, match="2"):
-    command.main([word])
+    command.main(["task=ant"])
+  message = "'task=ant' comes after the name of a program: gpurobot train task=ant"
   assert capsys.readouterr() == ("", f"error: {message}\n")
 
 
@@ -74,9 +68,7 @@ def test_a_program_gets_the_words_after_its_name_and_gives_the_exit_status(monke
   assert heard == [["task=ant", "seed=1"]]
 
 
-@pytest.mark.parametrize(
-  "program", ["train", "play", "record", "evaluate", "export", "plot", "sweep", "replay", "doctor"]
-)
+@pytest.mark.parametrize("program", ["train", "evaluate"])
 def test_the_help_of_a_program_shows_how_it_was_called(program, monkeypatch, capsys):
   monkeypatch.setattr(sys, "argv", ["gpurobot"])
   with contextlib.suppress(SystemExit):  # train's help ends it
@@ -84,13 +76,30 @@ def test_the_help_of_a_program_shows_how_it_was_called(program, monkeypatch, cap
   assert capsys.readouterr().out.startswith(f"usage: gpurobot {program} [")
 
 
-def test_the_list_of_the_tasks_needs_no_library():
-  program = (
-    "import sys; from gpurobot.shell.command import main; main(['tasks']);"
-    "print({'torch', 'warp', 'mujoco', 'gymnasium', 'omegaconf', 'numpy'} & {*sys.modules})"
-  )
-  done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-  assert done.stdout.splitlines() == [*tasks.available(), "set()"]
+NEEDS_TORCH = ("quadruped_rough", "quadruped_rough_depth")  # its kinds of terrain are functions of tensors
+MODULES = [tasks.module_name(name) for name in tasks.available() if name not in NEEDS_TORCH]
+HELP = ["train", *(name for name, program in PROGRAMS.items() if program.settings)]
+LINES = ["gpurobot train t", "gpurobot train env.", "gpurobot evaluate e", "gpurobot demo "]
+QUICK = f"""
+import sys
+from gpurobot.shell.command import main
+main(["tasks"])
+assert not {{"omegaconf", "numpy"}} & {{*sys.modules}}
+from gpurobot.shell import completion, declared
+[*map(completion.candidates, {LINES})]
+[main([name, "--help"]) for name in {HELP}]
+[declared.read(name).Config() for name in {MODULES}]
+print({{"torch", "tensordict", "warp", "mujoco", "gymnasium"}} & {{*sys.modules}})
+"""
+
+
+def test_lists_completions_help_and_settings_need_no_library():
+  """A shell asks at every press of a key."""
+  done = subprocess.run([sys.executable, "-c", QUICK], check=True, capture_output=True, text=True)
+  *told, libraries = done.stdout.splitlines()
+  assert told[: len(tasks.available())] == tasks.available()
+  assert done.stdout.count("usage: gpurobot ") == len(HELP)
+  assert libraries == "set()"
 
 
 def test_a_users_folders_of_the_same_names_do_not_get_in_the_way(tmp_path):

@@ -23,12 +23,9 @@ from tests.lacking import lacking
     ("gpurobot train overlap=t", ["true"]),
     ("gpurobot train ppo.reward_t", ["ppo.reward_transform="]),
     ("gpurobot sweep ppo.critic=s", ["scalar"]),
-    ("gpurobot train sac.gam", []),
     ("gpurobot train algorithm=sac sac.gam", ["sac.gamma="]),
     ("gpurobot train algorithm=sac ppo.gam", []),
-    ("gpurobot train algorithm=distill ppo.g", []),
     ("gpurobot train algorithm=distill ppo.hid", ["ppo.hidden="]),
-    ("gpurobot train num_envs=", []),
     ("gpurobot train nothing=", []),
     ("gpurobot play runs/", []),  # the shell completes folders
     ("gpurobot play vie", ["viewer="]),
@@ -36,17 +33,11 @@ from tests.lacking import lacking
     ("gpurobot record demo=quadr", ["quadruped"]),
     ("gpurobot demo quadc", ["quadcopter"]),
     ("gpurobot demo cartpole env.start_p", ["env.start_position="]),
-    ("gpurobot demo cartpole vie", ["viewer="]),
     ("gpurobot train task=walk env.fe", ["env.feet="]),
     ("gpurobot sweep task=dm/walker_run env.sp", ["env.speed="]),
-    ("gpurobot sweep prune=", ["none", "median", "halving"]),
     ("gpurobot train task=mine.py env.", []),
-    ("gpurobot plot x=st", ["steps"]),
     ("gpurobot describe fe", ["feet="]),
-    ("gpurobot replay fi", ["file="]),
-    ("gpurobot doctor se", ["seconds="]),
     ("gpurobot tasks ", ["describe=", "new=", "from=", "debug="]),
-    ("gpurobot tasks from=cart", ["cartpole", "cartpole_pixels"]),
     ("gpurobot tasks describe=cartpole env.start_p", ["env.start_position="]),
     ("gpurobot nothing a", []),
   ],
@@ -77,15 +68,7 @@ def test_the_task_of_a_run_is_in_its_folder(tmp_path):
   assert completion.candidates(f"gpurobot play {tmp_path / 'other'} env.") == []
 
 
-def test_it_is_quick():
-  """It needs no torch: a shell asks at every press of a key."""
-  lines = ["gpurobot train t", "gpurobot train env.", "gpurobot evaluate e", "gpurobot demo "]
-  program = f"import sys; from gpurobot.shell.completion import candidates; [*map(candidates, {lines})]"
-  check = f"{program}; assert not {{'torch', 'warp', 'gymnasium'}} & {{*sys.modules}}"
-  subprocess.run([sys.executable, "-c", check], check=True)
-
-
-LINES = [("gpurobot do", "doctor"), ("gpurobot train task=quadc", "quadcopter")]
+LINE, EXPECTED = "gpurobot train task=quadc", "quadcopter"
 COMMAND = f'gpurobot() {{ {sys.executable} -m gpurobot "$@"; }}'
 
 
@@ -98,37 +81,29 @@ def shell(name: str, text: str) -> list[str]:
   return done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(("line", "expected"), LINES)
-def test_bash_completes(line, expected):
-  text = f"""
+COMPLETE = f"""
     {COMMAND}
     eval "$(gpurobot completion)"
-    COMP_LINE='{line}' COMP_POINT={len(line)}
+    COMP_LINE='{LINE}' COMP_POINT={len(LINE)}
     _gpurobot
     echo "${{COMPREPLY[*]}}"
-    complete -p gpurobot"""
-  assert shell("bash", text) == [expected, "complete -o default -F _gpurobot gpurobot"]
+"""
 
 
-@pytest.mark.parametrize(("line", "expected"), LINES)
-def test_zsh_completes(line, expected):
-  text = f"""
-    autoload -U +X compinit && compinit -D -u
-    {COMMAND}
-    eval "$(gpurobot completion)"
-    COMP_LINE='{line}' COMP_POINT={len(line)}
-    _gpurobot
-    echo "${{COMPREPLY[*]}}"
-    echo $_comps[gpurobot]"""
-  assert shell("zsh", text) == [expected, "_bash_complete -o default -F _gpurobot"]
+def test_bash_completes():
+  found = shell("bash", f"{COMPLETE}complete -p gpurobot")
+  assert found == [EXPECTED, "complete -o default -F _gpurobot gpurobot"]
+
+
+def test_zsh_completes():
+  text = f"autoload -U +X compinit && compinit -D -u\n{COMPLETE}echo $_comps[gpurobot]"
+  assert shell("zsh", text) == [EXPECTED, "_bash_complete -o default -F _gpurobot"]
 
 
 @pytest.mark.parametrize(
   ("line", "expected"),
   [
-    ("gpurobot do", ["doctor"]),
-    ("gpurobot train task=quadc", ["task=quadcopter"]),
-    ("cd docs; gpurobot train num_e", ["num_envs="]),
+    ("cd docs; gpurobot train task=quadc", ["task=quadcopter"]),
     ("gpurobot train config=pypro", ["config=pyproject.toml"]),
   ],
 )

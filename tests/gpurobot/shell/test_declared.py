@@ -1,8 +1,5 @@
 """Settings without the modules that declare them: they are those of the modules."""
 
-import subprocess
-import sys
-
 import pytest
 
 import tasks
@@ -12,8 +9,6 @@ from gpurobot.shell.programs import PROGRAMS
 from tasks.dm import TASKS
 
 OVERRIDES = ("TRAIN", "PPO", "SAC", "TD3", "DISTILL")
-NEEDS_TORCH = ("quadruped_rough", "quadruped_rough_depth")  # its kinds of terrain are functions of tensors
-LIBRARIES = "{'torch', 'tensordict', 'warp', 'mujoco', 'gymnasium'} & {*sys.modules}"
 
 
 def told(module) -> str:
@@ -32,17 +27,6 @@ def test_so_has_a_program(name, program):
   expected = getattr(__import__(program.module, fromlist=[name]), program.settings)
   assert str(leaves(found())) == str(leaves(expected()))
   assert found.__doc__ == expected.__doc__
-
-
-def test_no_library_is_imported_for_that():
-  names = [tasks.module_name(name) for name in tasks.available() if name not in NEEDS_TORCH]
-  program = (
-    "import sys; from gpurobot.shell import declared;"
-    f"[declared.read(name).Config() for name in {names!r}];"
-    f"print({LIBRARIES})"
-  )
-  done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-  assert done.stdout == "set()\n"
 
 
 def test_every_module_of_a_task_is_found():

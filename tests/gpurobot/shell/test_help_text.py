@@ -4,7 +4,7 @@ from gpurobot.settings.config import TrainConfig
 from gpurobot.shell import help_text
 
 
-@pytest.mark.parametrize("columns", [60, 80, 140])
+@pytest.mark.parametrize("columns", [60, 140])
 def test_it_is_as_wide_as_the_terminal(columns, monkeypatch):
   monkeypatch.setenv("COLUMNS", str(columns))
   text = help_text.of_settings(TrainConfig(), "train.py")

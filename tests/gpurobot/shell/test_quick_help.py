@@ -1,14 +1,12 @@
 """Help of the programs: that of the programs themselves, without their libraries."""
 
 import contextlib
-import subprocess
 import sys
 
 import pytest
 
 from gpurobot.shell import quick_help
 from gpurobot.shell.programs import PROGRAMS
-from tests.gpurobot.shell.test_declared import LIBRARIES
 
 SETTINGS = [name for name, program in PROGRAMS.items() if program.settings]
 
@@ -45,15 +43,3 @@ def test_it_is_what_the_program_prints(name, words, monkeypatch, capsys):
 )
 def test_what_depends_on_more_is_left_to_the_program(name, word):
   assert quick_help.text(name, [word, "--help"]) is None
-
-
-def test_it_needs_no_library():
-  names = ["train", *SETTINGS]
-  program = (
-    "import sys; from gpurobot.shell.command import main;"
-    f"[main([name, '--help']) for name in {names}];"
-    f"print({LIBRARIES})"
-  )
-  done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-  assert done.stdout.count("usage: gpurobot ") == len(names)
-  assert done.stdout.endswith("\nset()\n")

@@ -47,7 +47,7 @@ def ask(make_player, box_run):
   browser.server.stop()
 
 
-@pytest.mark.parametrize("host", [f"{host}{port}" for host in HERE for port in ("", ":8400", ":9000")])
+@pytest.mark.parametrize("host", [*HERE, "localhost:8400", "[::1]:9000"])
 def test_its_own_page_is_answered_through_any_port(ask, host):
   assert ask([host], f"http://{host}")[0] == 101
   assert ask([host], f"https://{host}")[0] == 101
@@ -56,22 +56,13 @@ def test_its_own_page_is_answered_through_any_port(ask, host):
 
 
 @pytest.mark.parametrize(
-  "origin",
-  [
-    "https://evil.example",
-    "http://localhost:3000",
-    "http://localhost.evil.example",
-    "null",
-    "chrome-extension://evil",
-  ],
+  "origin", ["http://localhost:3000", "http://localhost.evil.example", "null", "chrome-extension://evil"]
 )
 def test_a_page_of_another_origin_is_refused(ask, origin, capsys):
   access._warn.cache_clear()
   status, text = ask(["localhost:8400"], origin)
-  assert (status, text.partition(";")[0]) == (
-    403,
-    f"a page of '{origin}' asked for the viewer and was refused",
-  )
+  assert status == 403
+  assert text.startswith(f"a page of '{origin}' asked for the viewer and was refused;")
   assert ask(["localhost:8400"], origin)[0] == 403
   assert capsys.readouterr().err == f"warning: {text}"
 
@@ -79,15 +70,7 @@ def test_a_page_of_another_origin_is_refused(ask, origin, capsys):
 @pytest.mark.parametrize("upgrade", [UPGRADE, {}], ids=["socket", "page"])
 @pytest.mark.parametrize(
   "hosts",
-  [
-    ["evil.example:8400"],
-    ["localhost.evil.example"],
-    [],
-    ["localhost", "evil.example"],
-    ["10.1.2.3"],
-    ["[::"],
-    ["\xe9"],
-  ],
+  [["localhost.evil.example"], [], ["localhost", "evil.example:8400"], ["[::"], ["\xe9"]],
 )
 def test_a_name_that_was_made_to_lead_here_is_refused(ask, hosts, upgrade):
   origin = f"http://{hosts[0]}" if hosts else "http://evil.example"
@@ -100,9 +83,8 @@ def test_a_name_that_is_listed_is_allowed_before_and_behind_a_proxy():
   assert rule.problem("robots.example.org", "https://robots.example.org") == ""
   assert rule.problem("localhost:8080", "https://robots.example.org") == ""
   assert "if it is, add allowed_hosts=[other.example.org]" in rule.problem("other.example.org", None)
-  assert "if it is yours, add allowed_hosts=[evil.example]" in rule.problem(
-    "localhost", "http://evil.example:80"
-  )
+  told = rule.problem("localhost", "http://evil.example:80")
+  assert "if it is yours, add allowed_hosts=[evil.example]" in told
 
 
 def test_other_machines_use_the_address_that_is_served_or_all_of_them():
@@ -136,22 +118,21 @@ CAMERA = ViewerCameraMessage(
 NAN = math.nan
 
 
-@pytest.mark.parametrize(
-  "camera",
-  [{}, {"position": (NAN, 0.0, 0.0)}, {"fov": NAN}, {"image_height": 0}, {"look_at": (NAN, 0.0, 0.0)}],
-)
-def test_no_message_of_a_client_ends_the_viewer(make_player, box_run, camera):
+CAMERAS = ({"position": (NAN, 0.0, 0.0)}, {"fov": NAN}, {"image_height": 0}, {"look_at": (NAN, 0.0, 0.0)})
+
+
+def test_no_message_of_a_client_ends_the_viewer(make_player, box_run):
+  cameras = [dataclasses.replace(CAMERA, **camera) for camera in ({}, *CAMERAS)]
   browser = Browser(make_player(), str(box_run), "localhost", 8400)
   updates = [{"value": NAN}, {"value": "nan"}, {"value": 1e300}, {"max": NAN}, {"min": "x"}, {"max": None}]
   sliders = [part._impl.uuid for part in (browser._speed, browser._index)]
   messages = [GuiUpdateMessage(slider, update) for slider in sliders for update in updates]
-  messages += [
-    GuiUpdateMessage(part._impl.uuid, {"value": True}) for part in (browser._follow, browser._paused)
-  ]
+  boxes = [part._impl.uuid for part in (browser._follow, browser._paused)]
+  messages += [GuiUpdateMessage(box, {"value": True}) for box in boxes]
   protocol = f"viser-v{viser.__version__}"
   address = browser.address.replace("http", "ws")
   with websockets.sync.client.connect(address, subprotocols=[protocol], max_size=None) as client:
-    for message in (CAMERA, dataclasses.replace(CAMERA, **camera), *messages):
+    for message in (*cameras, *messages):
       client.send(msgspec.msgpack.encode(message.as_serializable_dict()))
     while not browser._paused.value:
       browser.turn()

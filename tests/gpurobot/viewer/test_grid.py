@@ -37,9 +37,8 @@ def stage_of(text, num_envs):
   model = mujoco.MjModel.from_xml_string(text)
   data = mujoco.MjData(model)
   mujoco.mj_forward(model, data)
-  return SimpleNamespace(
-    model=model, data=data, robot=find_robot(model), task=SimpleNamespace(num_envs=num_envs)
-  )
+  task = SimpleNamespace(num_envs=num_envs)
+  return SimpleNamespace(model=model, data=data, robot=find_robot(model), task=task)
 
 
 def test_a_grid_is_about_as_long_as_wide():
@@ -75,9 +74,7 @@ def test_the_page_draws_the_others_in_their_places(monkeypatch):
   player = Player(trained.load(settings, 3, trained.Engine.mujoco))
   browser = Browser(player, "demo", "localhost", 8610)
   drawn = []
-  monkeypatch.setattr(
-    browser.scene, "update_from_arrays", lambda positions, *_: drawn.append(positions.copy())
-  )
+  monkeypatch.setattr(browser.scene, "update_from_arrays", lambda places, *_: drawn.append(places.copy()))
   player.look_at(1)
   browser._others.value = True
   browser._draw()

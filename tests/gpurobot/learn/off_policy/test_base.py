@@ -19,9 +19,10 @@ from gpurobot.learn.off_policy.td3 import TD3
 from gpurobot.learn.random import Random
 from gpurobot.learn.replay_buffer import StoredObs, replay_bytes
 from gpurobot.settings.algorithms import SACConfig
-from gpurobot.settings.config import AlgorithmName, ConfigError, assign, defaults, local_envs, off_policy
+from gpurobot.settings.config import ConfigError, assign, defaults, local_envs
 from gpurobot.training import LEARNERS
 from tests.gpurobot import toy
+from tests.gpurobot.learn.test_ppo import iterate
 
 SMALL = {
   "horizon": 8,
@@ -45,13 +46,6 @@ def make(name: str = "sac", num_envs: int = 16, graphs: str = "auto", **own: Any
   return learner
 
 
-def iterate(learner: OffPolicy, count: int) -> OffPolicy:
-  for _ in range(count):
-    learner.collect()
-    learner.update()
-  return learner
-
-
 def tensors(state: object) -> list[torch.Tensor]:
   return [leaf.clone() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
 
@@ -71,27 +65,21 @@ def same(found: object, expected: object) -> None:
   torch.testing.assert_close(tensors(found), tensors(expected), rtol=0, atol=0, equal_nan=True)
 
 
-@both
-@pytest.mark.parametrize(
-  ("own", "message"),
-  [
-    ({"buffer_size": 63}, "{0}.buffer_size=63 is less than {0}.batch_size=64; write a larger one"),
-    ({"greedy_envs": 17}, "{0}.greedy_envs=17 is more than num_envs=16; write fewer"),
-    ({"n_step": 21}, "{0}.n_step=21 is more than the 20 steps of an episode; write fewer"),
-    (
-      {"buffer_size": 127},
-      "{0}.buffer_size=127 is too small for num_envs=16, {0}.horizon=8 and {0}.n_step=1; the smallest is 128",
-    ),
-    (
-      {"buffer_size": 80, "horizon": 1, "n_step": 5},
-      "{0}.buffer_size=80 is too small for num_envs=16, {0}.horizon=1 and {0}.n_step=5; the smallest is 96",
-    ),
-  ],
-)
+@pytest.mark.parametrize(("name", "own", "message"), [
+  ("sac", {"buffer_size": 63}, "sac.buffer_size=63 is less than sac.batch_size=64; write a larger one"),
+  ("td3", {"greedy_envs": 17}, "td3.greedy_envs=17 is more than num_envs=16; write fewer"),
+  ("sac", {"n_step": 21}, "sac.n_step=21 is more than the 20 steps of an episode; write fewer"),
+  ("td3", {"buffer_size": 127},
+   "td3.buffer_size=127 is too small for num_envs=16, td3.horizon=8 and td3.n_step=1; the smallest is 128"),
+  ("sac", {"buffer_size": 80, "horizon": 1, "n_step": 5},
+   "sac.buffer_size=80 is too small for num_envs=16, sac.horizon=1 and sac.n_step=5; the smallest is 96"),
+  ("td3", {"noise_min": 0.5}, "td3.noise_min=0.5 must not be greater than td3.noise_max=0.4"),
+  ("sac", {"log_std_init": -6.0}, "sac.log_std_init=-6 must be greater than sac.log_std_min=-5"),
+])  # fmt: skip
 def test_settings_that_contradict_each_other_are_named(name, own, message):
   with pytest.raises(ConfigError) as found:
     make(name, **own)
-  assert str(found.value) == message.format(name)
+  assert str(found.value) == message
 
 
 def test_the_least_buffer_trains():
@@ -100,9 +88,7 @@ def test_the_least_buffer_trains():
 
 def test_a_buffer_that_does_not_fit_is_refused_with_the_largest_that_does(monkeypatch):
   monkeypatch.setattr(setup, "total_memory", lambda _: 10**6)
-  with pytest.raises(
-    ConfigError, match=r"^sac.buffer_size=100000: a replay buffer of 0 GB does not fit"
-  ) as end:
+  with pytest.raises(ConfigError, match=r"^sac.buffer_size=100000: a replay buffer of 0 GB") as end:
     make(buffer_size=100_000)
   largest = int(str(end.value).rpartition(" ")[2])
   env = make(buffer_size=largest).env
@@ -113,43 +99,19 @@ def test_a_buffer_that_does_not_fit_is_refused_with_the_largest_that_does(monkey
 
 def test_choices_are_not_for_it(monkeypatch):
   monkeypatch.setattr(toy.Task, "choices", (3, 3))
-  with pytest.raises(
-    ConfigError, match=r"^algorithm=td3 needs continuous actions, and the task's are discrete"
-  ):
+  with pytest.raises(ConfigError, match=r"^algorithm=td3 needs continuous actions"):
     make("td3")
-
-
-def test_bounds_in_the_wrong_order_are_named():
-  with pytest.raises(ConfigError, match=r"^td3.noise_min=0.5 must not be greater than td3.noise_max=0.4$"):
-    make("td3", noise_min=0.5)
-  with pytest.raises(ConfigError, match=r"^sac.log_std_init=-6 must be greater than sac.log_std_min=-5$"):
-    make("sac", log_std_init=-6.0)
 
 
 def test_environments_must_divide_among_the_ranks():
   config = assign(defaults(toy), {"algorithm": "sac", "num_envs": 12, "sac.batch_size": 64})
   assert local_envs(config, 4) == 3
-  with pytest.raises(
-    ConfigError, match=r"^num_envs=12 and sac.batch_size=64 do not both divide evenly among 8"
-  ):
+  with pytest.raises(ConfigError, match=r"^num_envs=12 and sac.batch_size=64 .* among 8"):
     local_envs(config, 8)
 
 
-def test_settings_of_the_algorithm_that_is_used():
-  config = assign(defaults(toy), {"sac.gamma": 0.5, "td3.gamma": 0.6})
-  for name, gamma in (("sac", 0.5), ("td3", 0.6)):
-    config.algorithm = AlgorithmName(name)
-    assert off_policy(config).gamma == gamma
-
-
 @pytest.mark.parametrize(
-  ("name", "own"),
-  [
-    ("sac", {}),
-    ("td3", {}),
-    ("sac", {"prioritized": True}),
-    ("td3", {"prioritized": True, "critic": "scalar"}),
-  ],
+  ("name", "own"), [("sac", {}), ("td3", {"prioritized": True, "critic": "scalar", "storage": "uint8"})]
 )
 @pytest.mark.parametrize("save_buffer", [True, False])
 def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
@@ -187,11 +149,6 @@ def test_replayed_gradient_steps_have_the_bits_of_called_ones(name, own):
   same(*(saved(one) for one in learners))
 
 
-def test_a_critic_of_another_kind_is_refused():
-  with pytest.raises(ValueError, match=r"critics.head.output.weight"):
-    make(critic="twohot").load_policy(make().policy_dict())
-
-
 def test_a_new_buffer_is_filled_before_learning_goes_on():
   state = iterate(make(save_buffer=False), 5).state_dict()
   other = make(save_buffer=False)
@@ -204,30 +161,11 @@ def test_a_new_buffer_is_filled_before_learning_goes_on():
   assert not torch.equal(weights[0], next(iter(other.network.parameters())))
 
 
-@pytest.mark.parametrize("storage", ["float16", "uint8"])
-def test_a_training_from_rounded_observations_is_resumed_alike(storage):
-  one = iterate(make(storage=storage), 5)
-  one.report()
-  other = make(storage=storage)
-  load(other, saved(one))
-  for learner in (one, other):
-    iterate(learner, 4)
-  one.report(), other.report()
-  same(saved(other), saved(one))
-  raw = iterate(make(), 9)
-  assert not torch.equal(next(raw.network.parameters()), next(one.network.parameters()))
-  assert replay_bytes(one.env, 100, torch.float64, one._stored) < replay_bytes(
-    raw.env, 100, torch.float64, raw._stored
-  )
-
-
 def test_a_block_that_the_task_lacks_is_named(monkeypatch):
   names = {"policy": ["position"] * 2, "critic": ["position", "position", "distance"]}
   monkeypatch.setattr(toy.Task, "obs_names", names, raising=False)
   iterate(make(storage="uint8", storage_blocks=["distance"]), 3)
-  with pytest.raises(
-    ConfigError, match=r"^sac.storage_blocks: the task observes no 'distanc'; the nearest is 'distance'$"
-  ):
+  with pytest.raises(ConfigError, match=r"^sac.storage_blocks: .* 'distanc'; the nearest is 'distance'$"):
     make(storage="uint8", storage_blocks=["distanc"])
 
 
@@ -359,8 +297,10 @@ def test_one_line_says_what_trains(name):
   )
 
 
-def test_a_policy_of_another_algorithm_is_refused():
+def test_a_policy_of_another_algorithm_or_critic_is_refused():
   """The command says it in one line, see `TrainingRun`."""
+  with pytest.raises(ValueError, match=r"critics.head.output.weight"):
+    make(critic="twohot").load_policy(make(critic="scalar").policy_dict())
   for one, other in ((make("sac"), make("td3")), (make("td3"), make("sac"))):
     with pytest.raises(ValueError, match=r"temperature|network"):
       other.load_policy(one.policy_dict())
