@@ -18,7 +18,6 @@ from tests.physics.robot.robots import ARM, DOG
       ["task=reach", "env.joints=[joint1]"],
       "1 joints move the frame of body 'link1', and an arm has 2 or more",
     ),
-    (["task=reach", "env.target_low=[0.1]"], "env.target_low has 1 numbers: write x, y and z"),
     (["env.feet=[FR_fot,FL_foot]"], "env.feet: no body, geom or site is named 'FR_fot'; nearest: 'FR_foot'"),
   ],
 )
