@@ -91,9 +91,9 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
     run(tmp_path / "teacher", "max_iterations=1")
     words = [word.replace("<teacher>", str(tmp_path / "teacher")) for word in words]
   words = ["log_every=2", *words]  # the checkpoint lies between two rows
-  whole = run(tmp_path / "whole", "max_iterations=6", *words)
+  whole = run(tmp_path / "whole", "max_iterations=4", *words)
   run(tmp_path / "parts", "max_iterations=3", *words)
-  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=6"])
+  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=4"])
   parts = checkpoint.read(tmp_path / "parts")["learner"]
   assert same(whole["network"], parts["network"])
   assert same(whole["ranks"][0]["env"]["random"], parts["ranks"][0]["env"]["random"])
@@ -243,11 +243,13 @@ def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
 def test_a_damaged_checkpoint_costs_the_iterations_since_the_one_before(tmp_path, capsys):
   whole = run(tmp_path / "whole", "max_iterations=5")
   run(tmp_path / "parts", "max_iterations=3", "checkpoint_seconds=0")
-  path = tmp_path / "parts" / checkpoint.NAME
+  path, before = (tmp_path / "parts" / name for name in (checkpoint.NAME, checkpoint.PREVIOUS))
+  good = before.read_bytes()
   path.write_bytes(path.read_bytes()[:1000])
-  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=5"])
+  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=5", "checkpoint_seconds=600"])
   assert f"warning: '{path}' is not a readable checkpoint" in capsys.readouterr().err
-  assert same(whole["network"], checkpoint.read(tmp_path / "parts")["learner"]["network"])
+  assert same(whole["network"], checkpoint.load(path)["learner"]["network"])
+  assert before.read_bytes() == good  # it is kept
   assert [row["iteration"] for row in rows(tmp_path / "parts")] == ["1", "2", "3", "4", "5"]
 
 
