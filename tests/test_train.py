@@ -127,14 +127,8 @@ def test_a_replay_buffer_that_is_gone_is_named_and_can_be_left_out(tmp_path, cap
 @pytest.mark.parametrize(
   ("word", "message"),
   [
-    (
-      "sac.storage=float16",
-      "its replay buffer has sac.storage=float32; leave sac.storage out, or add sac.sa",
-    ),
-    (
-      "sac.prioritized=true",
-      "its replay buffer has sac.prioritized=false; leave sac.prioritized out, or add",
-    ),
+    ("sac.storage=float16", "its replay buffer has sac.storage=float32; leave sac.storage out, or add"),
+    ("sac.prioritized=true", "its replay buffer has sac.prioritized=false; leave sac.prioritized out"),
     ("sac.buffer_size=2048", "its replay buffer has sac.buffer_size=1024; leave sac.buffer_size out, or add"),
     ("sac.horizon=2", "it has sac.horizon=4; leave sac.horizon out, or start a new run by checkpoint="),
   ],

@@ -111,10 +111,7 @@ def test_another_rate_than_the_files_is_told(tmp_path):
     (bvh(rows()).replace("85.0", "nan"), "frame 0: column 1 is nan: write numbers up to 1e+06"),
     (bvh(rows()).replace("0.05", "nan"), "it has 4 frames of nan s"),
     (bvh(rows()).replace("0 -40 0", "0 0 0"), "the length of a leg is 0"),
-    (
-      bvh(rows()).replace("LeftUpLeg", "Thing"),
-      "no joint is the left thigh, as 'leftupleg': it has Hips, Thing",
-    ),
+    (bvh(rows()).replace("LeftUpLeg", "Thing"), "no joint is the left thigh, as 'leftupleg': it has Hips"),
   ],
 )
 def test_mistakes_of_a_file_are_told(text, message, tmp_path):
