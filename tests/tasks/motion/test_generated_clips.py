@@ -98,7 +98,5 @@ def test_one_foot_carries_the_weight_while_the_other_steps():
 
 def test_other_robots_are_told_what_is_missing():
   robot = robot_and_model(DOG)
-  with pytest.raises(
-    SettingError, match=r"env\.motion=walk is for robots with two legs, .*has 4: name a fil"
-  ):
+  with pytest.raises(SettingError, match=r"env\.motion=walk is for robots with two legs, .*has 4: name a"):
     settings.read(Config(robot=str(DOG)), *robot, 0.02)
