@@ -69,21 +69,17 @@ MODULES: dict[str, Change] = {
   "Task without a family": ("Task(base.Task)", "Task", "task '<file>': Task takes no config: write class"),
   "no Task": ("class Task(", "class Pendulum(", "task '<file>' is a module without a class Task"),
   "PPO of an unknown key": settings("{'lrr': 1e-3}", f"{DEFAULTS}unknown key 'ppo.lrr'; the nearest is"),
-  "PPO out of range": settings("{'gamma': 2}", f"{DEFAULTS}ppo.gamma=2.0 is out of range; the nearest is 1"),
   "PPO is a list": settings("[]", "task '<file>': PPO is no dictionary: write PPO"),
   "weight of no term": (FIELD, "  reward_efort:", "reward_effort: Config has no such field, nearest"),
   "no weight": (FIELD, "  reward_effort: float | None = None\n  other:", "reward_effort=None is not a"),
   "noise on no block": field("noise_sped: float = 0.1", "noise_sped: observe() has no 'sped', nearest: '"),
-  "no history": field("history_policy: int = 0", "history_policy=0 is not a whole number of 1 or more"),
   "half a step late": field("delay_policy: float = 0.5", "delay_policy=0.5 is not a whole number of 0 or"),
 }
 METHODS: dict[str, Change] = {
   "no reward": ("def reward(", "def pay(", "Task has no reward(): write def reward(self)"),
-  "no observe": ("def observe(", "def show(", "Task has no observe(): write def observe(self)"),
   "misspelt": ("def terminated(", "def terminate(", "<line>: nothing calls terminate(): write terminated(),"),
   "no self": ("def terminated(self)", "def terminated()", "<line>: terminated() cannot be called as it is"),
   "static": ("  def terminated(", "  @staticmethod\n  def terminated(", "<line>: terminated() cannot be"),
-  "an own __init__": method("__init__(self, config)", "pass", "<line>: a task has no __init__() of its own:"),
   "an own reset": ("def initial_state(", "def reset(", "<line>: a task has no reset() of its own: write"),
   "controls returned": method("control(self)", "return self.action", "control() returns a tensor, which is"),
   "vary what cannot": attribute("vary = ('body_mas',)", "vary: 'body_mas' cannot vary; the nearest"),
@@ -99,7 +95,6 @@ METHODS: dict[str, Change] = {
 TENSORS: dict[str, Change] = {
   "reward of two dimensions": (HEIGHT, HEIGHT.replace("[:, 0]", ""), "reward() 'height' has shape [16, 1]"),
   "reward is a number": (EFFORT, "1.0", "reward() 'effort' is a float: return a tensor [num_envs]"),
-  "reward is numpy's": (EFFORT, f"{EFFORT}.numpy()", "reward() 'effort' is a ndarray: return a tensor"),
   "reward on another device": (
     EFFORT,
     "torch.zeros(16, device='meta')",

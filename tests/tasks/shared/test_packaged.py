@@ -1,4 +1,4 @@
-"""The folder of an installed package, and the message where it is missing."""
+"""The message where the package of a suite is missing."""
 
 import importlib.util
 
