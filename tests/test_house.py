@@ -1,6 +1,7 @@
 """The house's rules: who may import whom, how long things get, what is pinned, what make passes on."""
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -118,6 +119,11 @@ def runtime(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
       yield from runtime([*ast.iter_child_nodes(node)])
 
 
+@functools.cache
+def tree(path: str) -> ast.Module:
+  return ast.parse((ROOT / path).read_text())
+
+
 def module(path: str) -> str:
   return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
@@ -133,11 +139,17 @@ def arrows(place: Callable[[str], str]) -> dict[str, set[str]]:
   paths = {module(path): path for path in SHIPPED}
   found: dict[str, set[str]] = {place(path): set() for path in SHIPPED}
   for path in SHIPPED:
-    for name, _ in imports(*runtime(ast.parse((ROOT / path).read_text()).body)):
+    for name in imported(path):
       target = name if name in paths else name.rpartition(".")[0]
       if target in paths and place(paths[target]) != place(path):
         found[place(path)].add(place(paths[target]))
   return found
+
+
+@functools.cache
+def imported(path: str) -> list[str]:
+  """Return the names that a file imports when it runs."""
+  return [own.module for own in imports(*runtime(tree(path).body))]
 
 
 @pytest.mark.parametrize("place", [module, room])
@@ -166,7 +178,7 @@ def test_imports_run_one_way() -> None:
   wrong = []
   for path in SHIPPED:
     allowed = next(names for pattern, names in IMPORTS.items() if re.fullmatch(pattern, path))
-    found = imports(*ast.walk(ast.parse((ROOT / path).read_text())))
+    found = imports(*ast.walk(tree(path)))
     wrong += [(path, *own) for own in found if not is_allowed(own.module, allowed)]
   assert wrong == []
 
@@ -178,9 +190,8 @@ def test_only_one_file_knows_torch_distributed() -> None:
 
 def sizes(path: str) -> Iterator[tuple[str, int, int]]:
   """Yield (place, size, limit) of the file, and of each function in it."""
-  text = (ROOT / path).read_text()
-  yield path, len(text.splitlines()), MAX_FILE
-  for node in ast.walk(ast.parse(text)):
+  yield path, len((ROOT / path).read_text().splitlines()), MAX_FILE
+  for node in ast.walk(tree(path)):
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
       place = f"{path}:{node.name}"
       docstring = node.body[0] if ast.get_docstring(node) else None

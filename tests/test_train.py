@@ -91,9 +91,9 @@ def test_a_resumed_run_repeats_the_uninterrupted_one(tmp_path, words):
     run(tmp_path / "teacher", "max_iterations=1")
     words = [word.replace("<teacher>", str(tmp_path / "teacher")) for word in words]
   words = ["log_every=2", *words]  # the checkpoint lies between two rows
-  whole = run(tmp_path / "whole", "max_iterations=6", *words)
+  whole = run(tmp_path / "whole", "max_iterations=4", *words)
   run(tmp_path / "parts", "max_iterations=3", *words)
-  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=6"])
+  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=4"])
   parts = checkpoint.read(tmp_path / "parts")["learner"]
   assert same(whole["network"], parts["network"])
   assert same(whole["ranks"][0]["env"]["random"], parts["ranks"][0]["env"]["random"])
@@ -127,14 +127,8 @@ def test_a_replay_buffer_that_is_gone_is_named_and_can_be_left_out(tmp_path, cap
 @pytest.mark.parametrize(
   ("word", "message"),
   [
-    (
-      "sac.storage=float16",
-      "its replay buffer has sac.storage=float32; leave sac.storage out, or add sac.sa",
-    ),
-    (
-      "sac.prioritized=true",
-      "its replay buffer has sac.prioritized=false; leave sac.prioritized out, or add",
-    ),
+    ("sac.storage=float16", "its replay buffer has sac.storage=float32; leave sac.storage out, or add"),
+    ("sac.prioritized=true", "its replay buffer has sac.prioritized=false; leave sac.prioritized out"),
     ("sac.buffer_size=2048", "its replay buffer has sac.buffer_size=1024; leave sac.buffer_size out, or add"),
     ("sac.horizon=2", "it has sac.horizon=4; leave sac.horizon out, or start a new run by checkpoint="),
   ],
@@ -243,11 +237,13 @@ def test_a_second_run_in_a_folder_is_refused(tmp_path, capsys):
 def test_a_damaged_checkpoint_costs_the_iterations_since_the_one_before(tmp_path, capsys):
   whole = run(tmp_path / "whole", "max_iterations=5")
   run(tmp_path / "parts", "max_iterations=3", "checkpoint_seconds=0")
-  path = tmp_path / "parts" / checkpoint.NAME
+  path, before = (tmp_path / "parts" / name for name in (checkpoint.NAME, checkpoint.PREVIOUS))
+  good = before.read_bytes()
   path.write_bytes(path.read_bytes()[:1000])
-  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=5"])
+  train.main([TOY, f"resume={tmp_path / 'parts'}", "max_iterations=5", "checkpoint_seconds=600"])
   assert f"warning: '{path}' is not a readable checkpoint" in capsys.readouterr().err
-  assert same(whole["network"], checkpoint.read(tmp_path / "parts")["learner"]["network"])
+  assert same(whole["network"], checkpoint.load(path)["learner"]["network"])
+  assert before.read_bytes() == good  # it is kept
   assert [row["iteration"] for row in rows(tmp_path / "parts")] == ["1", "2", "3", "4", "5"]
 
 
@@ -259,9 +255,7 @@ def test_a_full_disk_is_told_and_survived(tmp_path):
   (tmp_path / f"{checkpoint.NAME}{PART}").symlink_to("/dev/full")  # until something else is deleted
   assert run(tmp_path, "max_iterations=3", "checkpoint_seconds=0")["iteration"] == 3
   first, second = warnings(tmp_path)
-  assert first.startswith(
-    "the checkpoint could not be written ([Errno 28] No space left on device); training goes on"
-  )
+  assert first.startswith("the checkpoint could not be written ([Errno 28] No space left on device); train")
   assert second == "checkpoints can be written again"
 
 

@@ -157,9 +157,8 @@ def test_quadruped_feels_its_weight_in_its_feet() -> None:
   weight = 9.81 * model.body_mass.sum()
   touch = sum(data.sensor(f"{leg}_foot").data[0] for leg in ("FR", "FL", "RR", "RL"))
   assert touch == pytest.approx(weight, rel=2e-3)
-  assert data.sensor("accelerometer").data @ data.body("trunk").xmat.reshape(3, 3)[2] == pytest.approx(
-    9.81, rel=1e-3
-  )
+  up = data.body("trunk").xmat.reshape(3, 3)[2]
+  assert data.sensor("accelerometer").data @ up == pytest.approx(9.81, rel=1e-3)
 
 
 def test_arm_carries_its_own_weight_within_its_torque() -> None:

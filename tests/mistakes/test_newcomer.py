@@ -1,4 +1,4 @@
-"""Mistakes of newcomers: two hundred commands, each of which ends with one line and status 2."""
+"""Mistakes of newcomers: each command ends with one line and status 2."""
 
 import shlex
 

@@ -3,7 +3,6 @@
 import os
 import socket
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -17,10 +16,7 @@ WORDS = {
   "--num_envs=4": "'--num_envs=4': keys have no dashes; write num_envs=4",
   "-seed": "'-seed': keys have no dashes; write seed=<value>",
   "num_env=4": "unknown key 'num_env'; the nearest is 'num_envs'",
-  "num_envs =4": "unknown key 'num_envs '; the nearest is 'num_envs'",
   "lr=1e-3": "unknown key 'lr'; the nearest is 'ppo.lr'",
-  "env.forc=1": "unknown key 'env.forc'; the nearest is 'env.force'",
-  "ppo=1": "unknown key 'ppo'; the nearest is 'ppo.lr'",
   "num_envs=many": "num_envs=many is not a whole number",
   "ppo.gamma=1.1": "ppo.gamma=1.1 is out of range; the nearest is 1",
   "ppo.lr=nan": "ppo.lr=nan is not a finite number",
@@ -30,29 +26,20 @@ WORDS = {
   "ppo.hidden=[64,0]": "ppo.hidden=[64, 0] is out of range; the nearest is 1",
   "ppo.hidden=[64": "ppo.hidden=[64 is not a list, each element a whole number",
   "ppo.hidden=[1000000,1000000]": "ppo.hidden=[1000000, 1000000]: to train this network takes 16,000 GB",
-  "ppo.hidden=[99999999999999]": "ppo.hidden=[99999999999999]: to train this network takes 4,800,000",
   "ppo.layer_norm=maybe": "ppo.layer_norm=maybe is not true or false",
   "ppo.schedule=adaptiv": "ppo.schedule=adaptiv is not one of adaptive, constant; the nearest is 'adaptive'",
   "ppo.minibatches=3": "num_envs=64 does not divide evenly among 1 rank(s) and 3 minibatch(es) of ",
   "ppo.mirror_coef=1": "ppo.mirror_coef=1: the task has no mirror; write ppo.mirror_coef=0",
   "ppo.amp.style_weight=1": "ppo.amp.style_weight=1: the task has no style reference; write ",
-  "ppo.amp.style_weigth=1": "unknown key 'ppo.amp.style_weigth'; the nearest is 'ppo.amp.style_weight'",
-  "ppo.rnd.weight=-1": "ppo.rnd.weight=-1.0 is out of range; the nearest is 0",
   "ppo.horizon=100000000": "out of memory: lower num_envs or ppo.horizon (",
   "device=cuda:99": "device=cuda:99: this machine has ",
   "graphs=on": "graphs=on needs a CUDA device, not cpu; write graphs=auto",
   "task=Ant": "unknown task 'Ant'; nearest: ant",
   TOY.removesuffix(".py"): f"unknown task '{toy.__file__.removesuffix('.py')}'; the file is task=",
-  "task=os.path": "task 'os.path' is a module without a class Config and Task",
   "run_dir=???": "run_dir=??? is no value; write the value itself",
   "run_dir=${oc.env:HOME}": "run_dir=${oc.env:HOME}: ${...} is not expanded; write the value itself",
-  "ppo.lr=1e300": "ppo.lr=1e+300 is out of range; the nearest is 3.40282346",
-  "ppo.epochs=9e18": "ppo.epochs=9000000000000000000 is out of range; the nearest is 1000",
-  "ppo.horizon=9e18": "ppo.horizon=9000000000000000000 is out of range; the nearest is 4294967296",
   "env.episode_steps=1e30": "env.episode_steps=1000000000000000019884624838656 is out of range",
   "seed=99999999999999999999": "seed=99999999999999999999 is out of range; the nearest is 184467440737",
-  "threads=100000": "threads=100000 is out of range; the nearest is 1024",
-  "ppo.hidden=[[8]]": "ppo.hidden=[[8]] is not a list, each element a whole number",
 }  # fmt: skip
 
 
@@ -65,7 +52,6 @@ def test_in_a_word(word, message, capsys, tmp_path):
 
 @pytest.mark.parametrize(("word", "message"), [
   (b"run_dir=\xff", "'run_dir=\\udcff' is not UTF-8 text; rename what it names"),
-  (b"task=\xff", "unknown task '\\udcff'; available: "),
   (b"\xff=3", "'\\udcff=3' is not UTF-8 text; rename what it names"),
 ])  # fmt: skip
 def test_in_bytes_that_are_no_text(word, message, capsys):
@@ -86,7 +72,6 @@ STARTS = {  # torchrun's variables: the line
   "WORLD_SIZE=1": "WORLD_SIZE is set, but RANK is not; start the ranks by torchrun, or unset WORLD_SIZE",
   "WORLD_SIZE=2 RANK=0 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "WORLD_SIZE is set, but MASTER_ADDR is not; start ",
   "WORLD_SIZE=1 RANK=3 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "RANK=3 of WORLD_SIZE=1, LOCAL_RANK=0 of ",
-  "WORLD_SIZE=0 RANK=0 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "RANK=0 of WORLD_SIZE=0, LOCAL_RANK=0 of ",
   "WORLD_SIZE=2 RANK=x LOCAL_RANK=0 LOCAL_WORLD_SIZE=1": "RANK=x is not a whole number; start the ranks by ",
 }
 
@@ -114,13 +99,3 @@ def test_a_rank_that_never_comes_is_waited_for_aloud(capsys, monkeypatch):
   notice, error = capsys.readouterr().err.splitlines()
   assert notice == f"rank 0 waits for the other ranks of 2 at 127.0.0.1:{port}, 0:00:01 at most"
   assert error.startswith(f"error: rank 0 could not join the other ranks of 2 at 127.0.0.1:{port} (")
-
-
-@pytest.mark.parametrize("status", ["", "0", "3"])
-def test_a_task_file_that_ends_the_program(status, capsys, monkeypatch, tmp_path):
-  monkeypatch.chdir(tmp_path)
-  Path("mine.py").write_text(f"import sys\nsys.exit({status})\n")
-  line = told(capsys, train.main, ["task=mine.py"])
-  assert (
-    line == "mine.py, line 2: SystemExit: the file ends the program; raise an error where it cannot go on"
-  )

@@ -1,6 +1,5 @@
 """Environments for the tests of tasks, small and without a random initial phase unless asked for."""
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +14,8 @@ from tasks import base
 from tests.instances import grouped
 
 MakeTask = Callable[..., base.Task]
+MODELS: dict[object, physics.Model] = {}  # the latest, by scene and what varies
+MOST_MODELS = 4
 # Settings of tasks that are big by themselves.
 SMALL_TERRAIN = {"terrain_levels": 3, "terrain_size": 4.0}
 SMALL = {"quadruped_rough": SMALL_TERRAIN, "quadruped_rough_depth": SMALL_TERRAIN}
@@ -67,22 +68,33 @@ def _on_device(device: torch.device) -> Iterator[None]:
     yield
 
 
-@functools.lru_cache(maxsize=4)
-def model_of(name: str, **fields: object) -> physics.Model:
-  """Return a task's model; tests on one after another share it, and with it its traced program."""
-  module = tasks.load(name)
-  return module.Task.make_model(module.Config(**fields))
+@pytest.fixture(autouse=True, scope="module")
+def _models_are_shared() -> Iterator[None]:
+  """Give tasks of one scene one model, and with it its traced program: tracing takes seconds."""
+  make = base.Task.make_model.__func__
+
+  def share(kind: type[base.Task], config: object) -> physics.Model:
+    key = kind.scene(config), tuple(kind.vary), kind.unsupported
+    if key not in MODELS:
+      if len(MODELS) == MOST_MODELS:
+        MODELS.pop(next(iter(MODELS)))
+      MODELS[key] = make(kind, config)
+    return MODELS[key]
+
+  with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(base.Task, "make_model", classmethod(share))
+    yield
 
 
 @pytest.fixture
 def make_task(device: torch.device) -> MakeTask:
-  """Return a function that builds a task by name; further keywords are fields of its Config."""
+  """Return a function that makes a task by name; further keywords are fields of its Config."""
 
   def make(name: str, num_envs: int = 8, *, seed: int = 0, offset: int = 0, training: bool = False, **fields):
-    module, fields = tasks.load(name), {**SMALL.get(name, {}), **fields}
-    model = model_of(name, **{key: value for key, value in fields.items() if key != "episode_steps"})
+    module = tasks.load(name)
+    config, random = module.Config(**SMALL.get(name, {}) | fields), Random(seed, num_envs, offset, device)
+    model = module.Task.make_model(config)
     simulation = physics.Simulation(model, num_envs, device, threads=1, outputs=module.Task.outputs)
-    config, random = module.Config(**fields), Random(seed, num_envs, offset, device)
     return module.Task(config, num_envs, device, random=random, training=training, simulation=simulation)
 
   return make

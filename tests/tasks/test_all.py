@@ -18,6 +18,8 @@ from tasks import base
 from tasks.core.errors import TaskError
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot.tape import no_reads
+from tests.instances import grouped
+from tests.tasks.conftest import SHAKEN
 
 
 @dataclasses.dataclass
@@ -57,21 +59,32 @@ class Unreal:
     """Do nothing."""
 
 
-def step_unreal(kind, real):
+FEW_TILES = {"terrain_kinds": ["rubble"], "terrain_levels": 1}  # a terrain takes thousands of operations
+
+
+def step_unreal(kind, real, **settings):
   """Reset and step environments like real ones that hold no numbers; return the last step."""
   with torch.device("cpu"), FakeTensorMode():
-    task = kind(real.config, 8, random=Random(0, 8), simulation=Unreal(real.model, 8))
+    config = dataclasses.replace(real.config, **settings)
+    task = kind(config, 8, random=Random(0, 8), simulation=Unreal(real.model, 8))
     task.reset()
     return task.step(torch.zeros(8, task.num_actions))
 
 
-def test_steps_need_no_numbers(chosen, make_task):
+def test_steps_need_no_numbers_and_no_engine_of_ours(chosen, make_task):
+  """Environments without numbers, and those of MuJoCo C, have the shapes of ours."""
   real = make_task(chosen)
   expected = real.reset(), real.step(torch.zeros(8, real.num_actions, device=real.device))
-  step = step_unreal(type(real), real)
+  unreal = step_unreal(type(real), real, **(FEW_TILES if "rough" in chosen else {}))
+  with torch.device("cpu"):
+    simulation = MujocoSimulation(real.model, 8, real.outputs)
+    task = type(real)(real.config, 8, random=Random(0, 8), training=False, simulation=simulation)
+    assert {*task.reset().keys()} == {*expected[0].keys()}
+    there = task.step(torch.zeros(8, real.num_actions))
   for key in expected[1].keys(include_nested=True, leaves_only=True):
-    assert step[key].shape == expected[1][key].shape
-    assert step[key].dtype == expected[1][key].dtype
+    assert unreal[key].shape == there[key].shape == expected[1][key].shape
+    assert unreal[key].dtype == expected[1][key].dtype
+    assert there[key].isfinite().all()
 
 
 def test_a_task_that_reads_its_environments_is_caught(make_task):
@@ -81,14 +94,6 @@ def test_a_task_that_reads_its_environments_is_caught(make_task):
 
   with pytest.raises(TaskError, match=DynamicOutputShapeException.__name__):
     step_unreal(Reading, make_task("cartpole"))
-
-
-def test_a_validation_finds_nothing_and_leaves_nothing(chosen, make_task, actions):
-  validated, other = (make_task(chosen, training=True) for _ in range(2))
-  validated._validated = False  # as where a task makes its own simulation
-  assert tensors_equal(validated.reset(), other.reset())
-  for action in actions(other, 2):
-    assert tensors_equal(validated.step(action), other.step(action))
 
 
 def assert_close(one: TensorDict, other: TensorDict) -> None:
@@ -149,19 +154,6 @@ def test_a_task_keeps_the_trainers_contract(name, make_task, actions):
   assert task.counters()["nonfinite"].item() == 0
 
 
-def test_it_steps_in_mujoco_c_too(chosen, make_task, actions):
-  ours = make_task(chosen, 4)
-  with torch.device("cpu"):
-    simulation = MujocoSimulation(ours.model, 4, ours.outputs)
-    task = type(ours)(ours.config, 4, random=Random(0, 4), training=False, simulation=simulation)
-    assert {*task.reset().keys()} == {*ours.reset().keys()}
-  for action in actions(ours, 2):
-    here, there = ours.step(action), task.step(action.cpu())
-    for key in here.keys(include_nested=True, leaves_only=True):
-      assert there[key].shape == here[key].shape
-      assert there[key].isfinite().all()
-
-
 def shown(task) -> dict[str, torch.Tensor]:
   """Return what is derived from the state, and the newest images of the cameras."""
   derived = {key: value for key, value in task._memory().items() if key.startswith("derived")}
@@ -204,34 +196,33 @@ def test_after_an_event_what_is_observed_is_of_one_moment(chosen, make_task, act
     assert torch.equal(found[key][~moved], expected[key][~moved]), key
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_seed_others(chosen, make_task, actions):
-  runs = []
-  for seed in (0, 0, 1):
-    task = make_task(chosen, training=True, seed=seed)
-    task.reset()
-    runs.append(torch.stack([task.step(action)["obs"].clone() for action in actions(task, 20)]))
-  assert tensors_equal(runs[0], runs[1])
-  assert not tensors_equal(runs[0], runs[2])
+def test_seed_and_global_index_alone_decide_the_numbers(chosen, make_task, actions):
+  """Neither a split of the environments nor a validation changes them; another seed does.
 
-
-def test_a_split_of_the_environments_changes_nothing(chosen, make_task, actions):
-  """In multiples of 32, that is: torch computes a remainder of its vector loops by other functions."""
+  In multiples of 32, that is: torch computes a remainder of its vector loops by other functions.
+  """
   whole = make_task(chosen, num_envs=64, training=True, episode_steps=15)
-  parts = [
-    make_task(chosen, num_envs=32, offset=offset, training=True, episode_steps=15) for offset in (0, 32)
-  ]
-  for task in (whole, *parts):
-    task.reset()
+  words = {"num_envs": 32, "training": True, "episode_steps": 15}
+  first, second, other = (
+    make_task(chosen, offset=at, seed=seed, **words) for at, seed in ((0, 0), (32, 0), (0, 1))
+  )
+  first._validated = False  # as where a task makes its own simulation
+  starts = [task.reset() for task in (whole, first, second, other)]
+  assert tensors_equal(starts[0], torch.cat(starts[1:3]))
+  assert not tensors_equal(starts[1], starts[3])
   for action in actions(whole, 30):
-    step = whole.step(action)
-    halves = [part.step(half) for part, half in zip(parts, action.split(32), strict=True)]
-    assert step["obs", "policy"].equal(torch.cat([half["obs", "policy"] for half in halves]))
-    assert step["reward"].equal(torch.cat([half["reward"] for half in halves]))
+    halves = [part.step(half) for part, half in zip((first, second), action.split(32), strict=True)]
+    assert tensors_equal(whole.step(action), torch.cat(halves))
 
 
-def test_torchs_compiler_follows_a_step(chosen, make_task, actions, monkeypatch):
+# Not those whose steps have nothing that these lack: commands, cameras, terrains, torques, noise, events.
+COMPILED = ["cartpole_pixels", "cube_lift", "humanoid_amp", "quadruped_rough", str(SHAKEN)]
+
+
+@pytest.mark.parametrize("task_name", grouped(COMPILED))
+def test_torchs_compiler_follows_a_step(task_name, make_task, actions, monkeypatch):
   """From one launch of the simulation to the next, and for good after two steps."""
-  task, expected = (make_task(chosen, training=True) for _ in range(2))
+  task, expected = (make_task(task_name, training=True) for _ in range(2))
   draws = actions(task, 4)
   for one in (task, expected):
     one.reset()

@@ -1,4 +1,4 @@
-"""Arm reach in colour by hand: where the ball is in the images, its colours and lights, who is told of it."""
+"""Arm reach in colour by hand: where the ball is in the images, its colours and lights."""
 
 import pytest
 import torch
@@ -51,15 +51,3 @@ def test_each_environment_has_colours_and_lights_of_its_own(make_task):
   assert 1.3 < brightness.max() <= 1.4
   assert (front.lights[:, 0, 5] == usual.lights[0, 0, 5]).all()
   assert 0.4 < front.lights[:, 0, 3:5].abs().max() <= 0.5
-
-
-def test_the_policy_is_not_told_where_the_goal_is(make_task):
-  task, told = make_task("arm_reach_rgb"), make_task("arm_reach", goal_tilt=0.0, goal_turn=0.0)
-  obs, other = task.reset(), told.reset()
-  assert task.obs_names["teacher"] == task.obs_names["critic"] == told.obs_names["policy"]
-  assert set(told.obs_names["policy"]) - set(task.obs_names["policy"]) == {"offset", "turn"}
-  torch.testing.assert_close(obs["teacher"], other["policy"], atol=1e-5, rtol=1e-5)
-  assert {name: image.groups for name, image in task.images.items()} == {
-    "front": ("policy",),
-    "side": ("policy",),
-  }

@@ -119,16 +119,3 @@ def test_a_ball_on_a_table_that_stands_still_rolls_off(make_task):
   for _ in range(150):
     fallen |= task.step(torch.zeros(32, 3))["terminated"]
   assert fallen.float().mean() > 0.5
-
-
-def test_a_mirrored_table_moves_as_the_mirror_shows(make_task, actions):
-  task, twin = make_task("ball_balance"), make_task("ball_balance")
-  (index, sign), (action_index, action_sign) = task.mirror["policy"], task.mirror["action"]
-  task.reset(), twin.reset()
-  for one, other in zip(twin.motion(), task.motion(), strict=True):
-    one.copy_(torch.tensor([1.0, -1.0, 1.0]) * other)
-  for action in actions(task, 20):
-    step, mirrored = task.step(action), twin.step(action_sign * action[:, action_index])
-    expected = sign * step["final_obs", "policy"][:, index]
-    torch.testing.assert_close(mirrored["final_obs", "policy"], expected, rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(mirrored["reward"], step["reward"], rtol=1e-3, atol=1e-3)

@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from tasks import base
-from tasks.core.errors import TaskError
 from tests.tasks.sliding import ROBOT, Config, Sliding, sliding
 
 
@@ -40,15 +39,6 @@ def test_rewards_are_weighted_summed_and_logged():
   torch.testing.assert_close(step["reward_terms", "effort"], torch.full((4,), -1.0))
   torch.testing.assert_close(step["reward"], 2.0 * speed - 1.0)
   torch.testing.assert_close(step["metrics", "x"], task.sim.qpos[:, task.x])
-
-
-def test_observation_groups_are_their_blocks_side_by_side():
-  task = sliding()
-  assert task.obs_dims == {"policy": 2, "critic": 3}
-  obs = task.step(torch.zeros(4, 2))["obs"]
-  torch.testing.assert_close(obs["policy"][:, 0], task.sim.qpos[:, task.x])
-  assert obs["policy"][:, 1].tolist() == [1.0] * 4
-  assert obs["critic"][:, :2].tolist() == [[1.0, 1.0]] * 4
 
 
 def test_only_ended_episodes_start_anew_and_final_obs_is_what_they_ended_with():
@@ -158,32 +148,6 @@ def test_a_reward_and_its_weight_need_each_other():
     sliding(kind=Unweighted)
 
 
-def test_an_unknown_name_in_the_initial_state_is_refused():
-  class Misspelt(Sliding):
-    def initial_state(self):
-      return {"qposs": self.sim.qpos}
-
-  with pytest.raises(ValueError, match=r"qposs.*nearest: 'qpos'"):
-    sliding(kind=Misspelt)
-
-
-def test_a_rebound_buffer_is_refused():
-  class Rebinding(Sliding):
-    def update(self):
-      self.travelled = self.travelled + 1.0
-
-  with pytest.raises(TaskError, match="travelled"):
-    sliding(kind=Rebinding)
-
-
-def test_an_actuator_without_a_range_needs_a_control_of_its_own():
-  class Unlimited(Sliding):
-    robot = ROBOT.replace('ctrllimited="true" ctrlrange="0 1"', "")
-
-  with pytest.raises(ValueError, match="lift"):
-    sliding(kind=Unlimited).step(torch.zeros(4, 2))
-
-
 def test_candidates_may_be_views_of_what_the_reset_changes():
   class Remembering(Sliding):
     def setup(self):
@@ -284,14 +248,6 @@ def test_choices_are_spread_over_the_control_ranges():
   task.step(torch.tensor([[0, 0], [1, 1], [2, 0]]))
   assert task.action.dtype == torch.int64
   assert task.sim.ctrl.tolist() == [[-2.0, 0.0], [1.0, 1.0], [4.0, 0.0]]
-
-
-def test_choices_that_are_not_one_per_control_need_a_control_of_their_own():
-  class Few(Sliding):
-    choices = (3,)
-
-  with pytest.raises(ValueError, match="1 actions for 2 controls"):
-    sliding(kind=Few).step(torch.zeros(4, 1, dtype=torch.int64))
 
 
 def test_choices_have_no_mirror():

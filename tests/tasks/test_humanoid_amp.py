@@ -95,9 +95,7 @@ def test_weights_say_how_often_motions_come():
   running = task.starts.command[:, 0] > 1.3
   assert running.float().mean().item() == pytest.approx(0.75, abs=1e-3)
   assert len(task.style_reference) == humanoid_amp.COPIES * len(running)
-  with pytest.raises(
-    SettingError, match=r"env\.motion_weights has 1 numbers for 2 clips: write one for each"
-  ):
+  with pytest.raises(SettingError, match=r"env\.motion_weights has 1 numbers for 2 clips: write one for"):
     build(motion="run,walks", motion_weights=[3.0])
 
 

@@ -75,9 +75,8 @@ def test_prints_verdicts_and_a_table_by_source(tmp_path, capsys):
   printed = capsys.readouterr().out.splitlines()
   assert printed[0] == "a/again/copy.xml: float64: agrees with MuJoCo C"
   assert printed[1].startswith("b/implicit.xml: option: integrator implicit")
-  assert [line for line in printed if line.startswith("| ")][
-    -1
-  ] == "| all | 3 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
+  *_, total = (line for line in printed if line.startswith("| "))
+  assert total == "| all | 3 | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
   assert printed[-2].startswith("- `b/implicit.xml`: option: integrator implicit")
   assert printed[-1].startswith("- not counted, ")
   assert printed[-1].endswith(": 2, `a/part.xml`, `a/still.xml`")

@@ -7,7 +7,6 @@ import tasks
 from gpurobot.learn.random import Random
 from physics.parity import MujocoSimulation
 from tasks.base import Defects
-from tests.tasks.test_all import step_unreal
 
 KINDS = ("depth", "segmentation")
 
@@ -89,16 +88,6 @@ def test_pixels_are_lost_and_depths_are_coarse_in_training_alone():
   assert not (calm == 0).any()
 
 
-def test_a_resumed_task_sees_what_it_would_have_seen():
-  task = make(rate=3, latency=1, dropout=0.1)
-  push(task, 4)
-  state = task.state_dict()
-  expected = [task.step(torch.full((3, 1), 0.7))["obs", "policy"].clone() for _ in range(4)]
-  task.load_state_dict(state)
-  for obs in expected:
-    assert task.step(torch.full((3, 1), 0.7))["obs", "policy"].equal(obs)
-
-
 @pytest.mark.parametrize(
   ("words", "message"),
   [
@@ -111,12 +100,6 @@ def test_a_resumed_task_sees_what_it_would_have_seen():
 def test_a_mistake_is_named(words, message):
   with pytest.raises(Exception, match=message):
     make(**words)
-
-
-def test_steps_with_a_camera_need_no_numbers():
-  real = make(rate=2, latency=1, dropout=0.1)
-  expected = real.reset(), real.step(torch.zeros(3, 1))
-  assert step_unreal(Seeing, real)["obs", "policy"].shape[1] == expected[1]["obs", "policy"].shape[1]
 
 
 def test_mujoco_c_gives_a_task_the_same_images():

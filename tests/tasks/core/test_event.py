@@ -89,13 +89,6 @@ def test_an_event_waits_for_a_whole_interval_of_the_new_episode():
   assert speeds[2].tolist() == [0.0, 0.0, 0.0, 1.0]
 
 
-def test_a_checkpoint_holds_the_time_left():
-  task, other = sliding(kind=Kicked), sliding(kind=Kicked)
-  task.step(torch.zeros(4, 2))
-  other.load_state_dict(task.state_dict())
-  assert [other.step(torch.zeros(4, 2))["obs", "policy"][0].item() for _ in range(2)] == [0.0, 1.0]
-
-
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (2.0, 1.0)])
 def test_an_interval_that_cannot_be_is_refused(low, high):
   class Wrong(Sliding):

@@ -182,12 +182,6 @@ def test_an_age_is_drawn_anew_only_where_an_episode_starts():
   assert past(observations.push(blocks(9.0))) == [7.0, 8.0]
 
 
-def test_all_that_is_remembered_is_named():
-  observations, _ = late([0, 0])
-  shapes = {name: tuple(memory.shape) for name, memory in observations.memory.items()}
-  assert shapes == {"past policy": (2, 6), "delayed policy": (2, 9), "age of policy": (2,)}
-
-
 def test_in_evaluation_nothing_is_late():
   observations = Observations(blocks(0.0), Late(), noisy=False)
   observations.restart(blocks(1.0), EVERYWHERE)

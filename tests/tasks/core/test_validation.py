@@ -17,13 +17,6 @@ def test_one_environment_that_diverges_is_no_mistake():
   assert sliding(kind=Bumping).step(torch.zeros(4, 2))["valid"].tolist() == [False, True, True, True]
 
 
-def test_what_a_validation_changes_is_taken_back():
-  task = sliding(training=True)
-  assert task.counters()["nonfinite"] == 0
-  assert task.travelled.tolist() == [0.0] * 4
-  assert task.random.state_dict()["step"] == 1
-
-
 def test_names_near_those_of_the_base_are_allowed_beside_them_or_with_an_underscore():
   class Helping(Sliding):
     def rewards(self):

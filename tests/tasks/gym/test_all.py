@@ -9,11 +9,9 @@ import torch
 
 from benchmarks.parity import gym_tasks
 from benchmarks.parity.gym_tasks import ALLOWED, NAMES, NUM_ENVS, ROUNDS
-from physics.parity import relative_error
 from physics.parity.compare import SINGLE
 from tests.instances import grouped
 
-EPISODES, CLOSE = 16, 20  # how many are followed, and for how many control steps
 HARDEST = 80  # states in which rounding may excuse an error, as physics.parity measures it
 TOUCHING = {"Ant", "HalfCheetah", "Hopper", "Humanoid", "HumanoidStandup", "Pusher", "Walker2d"}
 # Where Gymnasium tells of any state whether it ends an episode: how far positions and speeds are drawn.
@@ -32,10 +30,6 @@ def short(name):
   return name.removeprefix("gym/").removesuffix("-v5")
 
 
-def test_there_are_eleven():
-  assert len(NAMES) == 11
-
-
 @each_task
 def test_sizes_and_times_are_gymnasium_s(name):
   task, env = make(name)
@@ -46,7 +40,7 @@ def test_sizes_and_times_are_gymnasium_s(name):
 
 
 @each_task
-def test_a_thousand_states_lead_where_they_lead_in_gymnasium(name):
+def test_a_thousand_states_lead_where_they_lead_in_gymnasium(name, monkeypatch):
   task, env = make(name)
   states, found = gym_tasks.collect(task)
   assert (task.sim.contact_count.sum() > 0) == (short(name) in TOUCHING)
@@ -57,36 +51,11 @@ def test_a_thousand_states_lead_where_they_lead_in_gymnasium(name):
   assert np.median(error) < 2e-5
   (hard,) = np.nonzero(error > ALLOWED)
   assert len(hard) <= HARDEST
-  if len(hard):
-    assert (error[hard] < SINGLE.rounding * gym_tasks.rounding(task, env, states[hard])).all()
-
-
-@each_task
-def test_most_whole_episodes_stay_close(name, actions, monkeypatch):
-  """Not all do: a light foot that lands a moment earlier is soon elsewhere."""
-  task, env = make(name)
-  monkeypatch.setattr(env, "model", gym_tasks.newton(env.model))
-  start = task.reset()["policy"].double().numpy()
-  qpos, qvel = (view.double().numpy().copy() for view in (task.sim.qpos, task.sim.qvel))
-  draws = actions(task, CLOSE)
-  steps = [task.step(action) for action in draws]
-  shown, controls = [gym_tasks.flat_results(step) for step in steps], gym_tasks.controls(task, draws)
-  worst = []
-  for index in range(EPISODES):
-    env.reset()
-    env.set_state(qpos[index], qvel[index])
-    errors = [relative_error(start[[index]], env._get_obs()[None])]
-    for time in range(CLOSE):
-      obs, reward, ended, *_ = env.step(controls[time, index])
-      found, expected = (
-        gym_tasks.split(task, row) for row in (shown[time][[index]], np.array([[*obs, reward]]))
-      )
-      errors += [relative_error(found[block], expected[block]) for block in expected]
-      assert ended == steps[time]["terminated"][index]
-      if ended:
-        break
-    worst.append(np.max(errors))
-  assert np.median(worst) < 3e-4
+  for draws in (2, gym_tasks.DRAWS):  # two draws excuse most
+    monkeypatch.setattr(gym_tasks, "DRAWS", draws)
+    if len(hard):
+      hard = hard[error[hard] >= SINGLE.rounding * gym_tasks.rounding(task, env, states[hard])]
+  assert not len(hard)
 
 
 @each_task

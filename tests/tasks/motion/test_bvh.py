@@ -93,14 +93,6 @@ def test_a_side_may_follow_the_name_of_a_part(tmp_path):
   np.testing.assert_array_equal(read(renamed, tmp_path).joint_pos, read(text, tmp_path).joint_pos)
 
 
-@pytest.mark.parametrize("step", [1e-9, 1e9])
-def test_a_rate_that_no_motion_has_is_told(step, tmp_path):
-  with pytest.raises(
-    SettingError, match=rf"{re.escape(f'{1 / step:g}')} frames per second: write a number from 0.1 to 10,000"
-  ):
-    read(re.sub("Frame Time: .*", f"Frame Time: {step}", bvh(rows())), tmp_path)
-
-
 def test_another_rate_than_the_files_is_told(tmp_path):
   (tmp_path / "person.bvh").write_text(bvh(rows()))
   config = Config(motion=str(tmp_path / "person.bvh"), motion_fps=60.0)
@@ -113,15 +105,13 @@ def test_another_rate_than_the_files_is_told(tmp_path):
   [
     ("HIERARCHY", "is no BVH file: its parts are HIERARCHY and MOTION"),
     (bvh(rows(1)), "it has 1 frames of 0.05 s: a motion has two or more"),
+    (bvh(rows()).replace("0.05", "1e9"), "1e-09 frames per second: write a number from 0.1 to 10,000"),
     (bvh(rows())[:-20], "cannot be read as BVH"),
     (bvh(rows()).replace("Yrotation", "Wrotation"), "cannot be read as BVH: 'Wrotation' is no channel"),
     (bvh(rows()).replace("85.0", "nan"), "frame 0: column 1 is nan: write numbers up to 1e+06"),
     (bvh(rows()).replace("0.05", "nan"), "it has 4 frames of nan s"),
     (bvh(rows()).replace("0 -40 0", "0 0 0"), "the length of a leg is 0"),
-    (
-      bvh(rows()).replace("LeftUpLeg", "Thing"),
-      "no joint is the left thigh, as 'leftupleg': it has Hips, Thing",
-    ),
+    (bvh(rows()).replace("LeftUpLeg", "Thing"), "no joint is the left thigh, as 'leftupleg': it has Hips"),
   ],
 )
 def test_mistakes_of_a_file_are_told(text, message, tmp_path):

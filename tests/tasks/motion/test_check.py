@@ -15,22 +15,15 @@ from tasks.shared import robot_file
 from tests.tasks.motion.robots import BIPED, HUMANOID, Config, own, robot_and_model
 
 
-def changed(**changes):
-  """A clip with single numbers changed: root_pos or joint_pos, (frame, column) and value."""
-  clip = own("wave")
-  for name, (frame, column, value) in changes.items():
-    values = getattr(clip, name).copy()
-    values[frame, column] = value
-    clip = dataclasses.replace(clip, **{name: values})
-  return clip
+def wave():
+  return own("wave")
 
 
-def message(clip):
-  robot, model = robot_and_model()
-  with pytest.raises(SettingError) as error:
-    check(clip, model, robot)
-  assert "\n" not in str(error.value)
-  return str(error.value)
+def changed(name, where, value):
+  """A clip with other numbers: a field, where in it (joints by name), and what is written there."""
+  values = getattr(wave(), name).copy()
+  values[tuple(wave().joints.index(part) if isinstance(part, str) else part for part in where)] = value
+  return dataclasses.replace(wave(), **{name: values})
 
 
 def test_a_clip_of_our_own_passes():
@@ -39,55 +32,44 @@ def test_a_clip_of_our_own_passes():
   assert abs(clearance(own("wave"), model)).max() < 0.002
 
 
-def test_degrees_and_centimetres_are_told():
-  assert "if these are degrees, convert them: gpurobot motion <file> degrees=true" in message(
-    own("wave").scaled(1.0, 180 / math.pi)
-  )
-  assert "its root is at a height of 118.3 m, at home it is 1.3 m: if these are centimetres" in message(
-    own("wave").scaled(100.0)
-  )
+KNEE = (..., "left_knee")
+MISTAKES = {  # what is told, and the clip
+  "if these are degrees, convert them: gpurobot motion <file> degrees=true": lambda: wave().scaled(
+    1.0, 180 / math.pi
+  ),
+  "its root is at a height of 118.3 m, at home it is 1.3 m: if these are centi": lambda: wave().scaled(100.0),
+  "if these are millimetres, convert them: gpurobot motion <file> scale=0.001": lambda: wave().scaled(1000.0),
+  "under the ground, where z is up: move it by": lambda: changed(
+    "root_pos", (...,), wave().root_pos[:, [0, 2, 1]]
+  ),
+  "between frames 39 and 40 the root turns at 157 rad/s: cut the clip there": lambda: changed(
+    "root_quat", (slice(40, None),), wave().root_quat[40:, [3, 2, 1, 0]] * [-1, -1, 1, 1]
+  ),  # half a turn about z
+  "between frames 19 and 20 the root moves at": lambda: changed("root_pos", (20, 0), 3.0),
+  "between frames 29 and 30 'left_knee' turns at": lambda: changed("joint_pos", (30, "left_knee"), 2.6),
+  "frame 0: 'left_knee' is at -0.5 and its range ends at -0.0349: correct the": lambda: changed(
+    "joint_pos", KNEE, -0.5
+  ),
+  "m under the ground: move it by gpurobot motion <file> raise_by=0.2": lambda: wave().lifted(-0.2),
+  "m above the ground, and never lower: move it by gpurobot motion <file> rais": lambda: wave().lifted(0.5),
+}
 
 
-def test_millimetres_and_another_axis_up_are_told():
-  assert "if these are millimetres, convert them: gpurobot motion <file> scale=0.001" in message(
-    own("wave").scaled(1000.0)
-  )
-  clip = own("wave")
-  text = message(dataclasses.replace(clip, root_pos=clip.root_pos[:, [0, 2, 1]]))
-  assert "under the ground, where z is up: move it by" in text
-
-
-def test_a_root_that_turns_round_within_a_frame_jumps():
-  clip = own("wave")
-  turns = clip.root_quat.copy()
-  turns[40:] = turns[40:, [3, 2, 1, 0]] * [-1, -1, 1, 1]  # half a turn about z
-  assert "between frames 39 and 40 the root turns at 157 rad/s: cut the clip there" in message(
-    dataclasses.replace(clip, root_quat=turns)
-  )
+@pytest.mark.parametrize(("message", "clip"), MISTAKES.items(), ids=range(len(MISTAKES)))
+def test_what_a_robot_cannot_do_is_told_in_one_line(message, clip):
+  robot, model = robot_and_model()
+  with pytest.raises(SettingError) as error:
+    check(clip(), model, robot)
+  assert message in str(error.value)
+  assert "\n" not in str(error.value)
 
 
 def test_the_end_of_the_range_that_is_told_is_the_one_that_is_passed():
   robot, scene = robot_file.legged(Config(robot=str(HUMANOID)))
   scene = scene.copy()
   scene.joint("left_knee").range = [30.0, 160.0]  # degrees
-  clip = own("wave")
-  bent = clip.joint_pos.copy()
-  bent[:, clip.joints.index("left_knee")] = 0.1
-  robot_model = physics.load_model(scene)
   with pytest.raises(SettingError, match=r"'left_knee' is at 0\.1 and its range ends at 0\.524"):
-    check(dataclasses.replace(clip, joint_pos=bent), robot_model, robot)
-
-
-def test_jumps_and_limits_name_frame_and_joint():
-  knee = own("wave").joints.index("left_knee")
-  assert "between frames 19 and 20 the root moves at" in message(changed(root_pos=(20, 0, 3.0)))
-  assert "between frames 29 and 30 'left_knee' turns at" in message(changed(joint_pos=(30, knee, 2.6)))
-  clip = own("wave")
-  bent = clip.joint_pos.copy()
-  bent[:, knee] = -0.5
-  assert "frame 0: 'left_knee' is at -0.5 and its range ends at -0.0349: correct the order" in message(
-    dataclasses.replace(clip, joint_pos=bent)
-  )
+    check(changed("joint_pos", KNEE, 0.1), physics.load_model(scene), robot)
 
 
 def test_a_robot_may_have_its_origin_on_the_ground():
@@ -100,20 +82,12 @@ def test_a_robot_may_have_its_origin_on_the_ground():
     check(clip.scaled(100.0), model, robot)
 
 
-def test_a_clip_under_the_ground_or_in_the_air_tells_by_how_much_to_move_it():
-  assert "m under the ground: move it by gpurobot motion <file> raise_by=0.2" in message(
-    own("wave").lifted(-0.2)
-  )
-  text = message(own("wave").lifted(0.5))
-  assert "m above the ground, and never lower: move it by gpurobot motion <file> raise_by=-0.5" in text
-
-
 def doubts(clip, path=HUMANOID):
   robot, model = robot_and_model(path)
   return [found for found, doubtful in check(clip, model, robot).items() if doubtful]
 
 
-@pytest.mark.parametrize("name", ["walk", "run", "jump"])
+@pytest.mark.parametrize("name", ["walk", "jump"])
 def test_a_clip_that_floats_is_doubted_by_the_length_of_a_leg(name):
   (found,) = doubts(own(name).lifted(0.06))
   assert re.fullmatch(
@@ -124,18 +98,17 @@ def test_a_clip_that_floats_is_doubted_by_the_length_of_a_leg(name):
   assert doubts(own(name).lifted(0.03)) == []
 
 
-@pytest.mark.parametrize(("begin", "end"), [(0.0, 0.3), (0.3, 0.0), (0.06, -0.06)])
+@pytest.mark.parametrize(("begin", "end"), [(0.0, 0.3), (0.06, -0.06)])
 def test_a_clip_that_rises_or_falls_is_doubted(begin, end):
   clip = own("jump")
   *_, found = doubts(clip.lifted(np.linspace(begin, end, len(clip))))
-  assert found.startswith(
-    f"it rises by {end - begin:.2f} m in 3.1 s: move it by gpurobot motion <file> level=true"
-  )
+  assert found.startswith(f"it rises by {end - begin:.2f} m in 3.1 s: move it by gpurobot motion <file> lev")
 
 
-@pytest.mark.parametrize("path", [HUMANOID, BIPED])
-@pytest.mark.parametrize(("order", "places"), [("xyzw", -1), ("wxyz", 1)])
-@pytest.mark.parametrize("name", ["walk", "run", "turn"])
+@pytest.mark.parametrize(("name", "order", "places", "path"), [
+  ("walk", "xyzw", -1, HUMANOID), ("walk", "wxyz", 1, BIPED), ("run", "wxyz", 1, HUMANOID),
+  ("turn", "xyzw", -1, BIPED),
+])  # fmt: skip
 def test_another_order_of_quaternions_is_recognised(name, order, places, path):
   clip = own(name, path).reordered(places)
   try:

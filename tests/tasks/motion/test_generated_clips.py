@@ -15,8 +15,9 @@ from tasks.motion.plan import PLANS, Key, course, walk
 from tests.tasks.motion.robots import BIPED, DOG, HUMANOID, Config, own, robot_and_model
 
 
-@pytest.mark.parametrize("path", [HUMANOID, BIPED], ids=["humanoid", "biped"])
-@pytest.mark.parametrize("name", list(PLANS))
+@pytest.mark.parametrize(
+  ("name", "path"), [*((name, HUMANOID) for name in PLANS), ("walk", BIPED), ("jump", BIPED)]
+)
 def test_feet_on_the_ground_do_not_slip_and_nothing_sinks_or_is_doubted(name, path):
   robot, model = robot_and_model(path)
   clip = own(name, path)
@@ -32,8 +33,7 @@ def test_feet_on_the_ground_do_not_slip_and_nothing_sinks_or_is_doubted(name, pa
   assert (flying > 0.05) == (name in ("run", "jump"))
 
 
-@pytest.mark.parametrize("path", [HUMANOID, BIPED], ids=["humanoid", "biped"])
-@pytest.mark.parametrize("name", ["run", "jump"])
+@pytest.mark.parametrize(("name", "path"), [("run", HUMANOID), ("jump", BIPED)])
 def test_a_flight_is_free_of_forces_but_gravity_and_of_torques(name, path):
   _, model = robot_and_model(path)
   clip = own(name, path)
@@ -98,7 +98,5 @@ def test_one_foot_carries_the_weight_while_the_other_steps():
 
 def test_other_robots_are_told_what_is_missing():
   robot = robot_and_model(DOG)
-  with pytest.raises(
-    SettingError, match=r"env\.motion=walk is for robots with two legs, .*has 4: name a fil"
-  ):
+  with pytest.raises(SettingError, match=r"env\.motion=walk is for robots with two legs, .*has 4: name a"):
     settings.read(Config(robot=str(DOG)), *robot, 0.02)

@@ -35,8 +35,7 @@ def of_numpy_1(content):
   return content
 
 
-@pytest.mark.parametrize("numpy_1", [False, True])
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+@pytest.mark.parametrize(("protocol", "numpy_1"), [(2, True), (3, False), (4, True), (5, False)])
 def test_arrays_are_those_that_were_pickled(protocol, numpy_1, tmp_path):
   content = pickle.dumps(REAL | {"nothing": None, "more": {"place": PLACE}}, protocol)
   (tmp_path / "a.pkl").write_bytes(of_numpy_1(content) if numpy_1 else content)
@@ -96,7 +95,7 @@ ATTACKS = {
   "state of a class": VALUE + b"cnumpy\nndarray\n}(\x8c\x07__new__Nubs.",
   "call of a method": VALUE + b"cnumpy\nndarray.tofile\n)Rs.",
   "instance by its class": VALUE + b"cnumpy\nndarray\n(K\x01t\x85\x81s.",
-  "deep key": VALUE + b"})" + b"\x85" * 1_000_000 + b"Ns" + b"s.",
+  "deep key": VALUE + b"})" + b"\x85" * 200_000 + b"Ns" + b"s.",
   "deep list": VALUE + b"]" * 200_000 + b"a" * 199_999 + b"s.",
   "place in a memo of gigabytes": VALUE + b"Nr\xff\xff\xff\x7fs.",
   "bytes that are not there": VALUE + b"\x96" + struct.pack("<Q", 2**40) + b"s.",

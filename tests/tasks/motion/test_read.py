@@ -2,7 +2,6 @@
 
 import itertools
 import pickle
-import re
 import zlib
 
 import numpy as np
@@ -77,18 +76,17 @@ def test_an_npz_of_tools_for_amass_says_no_order(names, tmp_path):
     read_file(path, reading())
 
 
-def pkl(path, protocol=4, **arrays):
-  path.write_bytes(pickle.dumps(arrays, protocol))
+def pkl(path, **arrays):
+  path.write_bytes(pickle.dumps(arrays))
   return path
 
 
-@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_a_pkl_of_gmr_has_quaternions_with_w_last(protocol, tmp_path):
+def test_a_pkl_of_gmr_has_quaternions_with_w_last(tmp_path):
   arrays = {"fps": 30, "root_pos": PLACE, "root_rot": XYZW, "dof_pos": ANGLES}
   said = {"local_body_pos": None, "link_body_list": ["pelvis", "head"]}
-  check(read_file(pkl(tmp_path / "a.pkl", protocol, **arrays, **said), reading()))
+  check(read_file(pkl(tmp_path / "a.pkl", **arrays, **said), reading()))
   with pytest.raises(SettingError, match=r"does not say the order of its quaternions"):
-    read_file(pkl(tmp_path / "b.pkl", protocol, **arrays), reading())
+    read_file(pkl(tmp_path / "b.pkl", **arrays), reading())
 
 
 def test_reading_a_pkl_runs_no_code(tmp_path, capsys):
@@ -129,15 +127,13 @@ def test_a_users_names_stand_for_foreign_ones_but_contradict_none(tmp_path):
   check(read_file(tmp_path / "a.csv", reading(fps=30.0, joints=("knee", "hip"))))
   (tmp_path / "b.csv").write_text(csv_text(header.lower(), angles=ANGLES[:, ::-1]))
   check(read_file(tmp_path / "b.csv", reading(fps=30.0, joints=("knee", "hip"))))
-  with pytest.raises(
-    SettingError, match=r"has the robot's names at its columns: leave env\.motion_joints out"
-  ):
+  with pytest.raises(SettingError, match="has the robot's names at its columns: leave"):
     read_file(tmp_path / "b.csv", reading(fps=30.0, joints=("hip", "knee")))
 
 
 def test_another_rate_than_the_files_is_told(tmp_path):
   arrays = {"fps": 30, "root_pos": PLACE, "root_quat": TURN, "joint_pos": ANGLES}
-  path = npz(tmp_path / "a.npz", **arrays)
+  path = npz(tmp_path / "a.npz", **arrays, joint_names=[b"hip", b"knee"])
   check(read_file(path, reading(fps=30.0)))
   with pytest.raises(SettingError, match=r"frames per second are 30\.0: leave env\.motion_fps=60\.0 out"):
     read_file(path, reading(fps=60.0))
@@ -147,11 +143,10 @@ def test_another_rate_than_the_files_is_told(tmp_path):
   ("changes", "message"),
   [
     ({"fps": []}, r"fps is \[\]: write a number of frames per second"),
+    ({"joint_pos": np.full((FRAMES, 2), "bent")}, "joints has values of type <U4: write numbers"),
     ({"fps": "fast"}, r"fps is \['fast'\]: write a number of frames per second"),
     ({"joint_pos": 3.0}, r"joints \[1, 1\]: write \[frames, 3\]"),
-    ({"root_pos": 3.0}, r"shapes are position \[1\], turn \[5, 4\]"),
     ({"root_pos": np.zeros((FRAMES, 0, 3))}, r"shapes are position \[5, 0, 3\]"),
-    ({"joint_pos": np.zeros((0, 2))}, r"joints \[0, 2\]: write \[frames, 3\]"),
     ({"joint_names": np.array(["hip", "knee"], object)}, "no NPZ file of plain arrays, and 'joint_names' is"),
     ({"joint_names": ["hip", "hip"]}, "no joint 'knee'"),
     (
@@ -165,17 +160,6 @@ def test_odd_arrays_of_an_npz_are_told(changes, message, tmp_path):
   with pytest.raises(SettingError, match=message) as caught:
     read_file(npz(tmp_path / "a.npz", **arrays), reading())
   assert "a.npz" in str(caught.value)
-
-
-def test_names_of_joints_can_be_bytes(tmp_path):
-  arrays = {"fps": 30, "root_pos": PLACE, "root_quat": TURN, "joint_pos": ANGLES}
-  check(read_file(npz(tmp_path / "a.npz", **arrays, joint_names=[b"hip", b"knee"]), reading()))
-
-
-def test_words_instead_of_numbers_are_named(tmp_path):
-  arrays = {"fps": 30, "root_pos": PLACE, "root_rot": XYZW, "dof_pos": np.full((FRAMES, 2), "bent")}
-  with pytest.raises(SettingError, match="joints has values of type <U4: write numbers"):
-    read_file(npz(tmp_path / "a.npz", **arrays), reading(quaternion="xyzw"))
 
 
 def test_what_is_written_says_all_of_itself(tmp_path):
@@ -196,15 +180,16 @@ def test_clips_are_written_at_a_rate_with_names_of_their_own(tmp_path):
 @pytest.mark.parametrize(
   ("text", "said", "message"),
   [
-    (
-      csv_text(),
-      {},
-      "quaternions and its frames per second: add env.motion_quaternion=xyzw or wxyz and env.mo",
-    ),
-    (csv_text(), {"fps": 30.0}, "does not say the order of its quaternions"),
+    (csv_text(), {}, "quaternions and its frames per second: add env.motion_quaternion=xyzw or wxyz and"),
     (csv_text(), {"quaternion": "xyzw"}, "does not say its frames per second: add env.motion_fps=30"),
     (csv_text("x,y,z,w,x,y,z,hip,knee\n", TURN), {"quaternion": "xyzw"}, "are wxyz: leave env.motion_quat"),
     ("", {}, "the file has no frames"),
+    (csv_text(), {"quaternion": "xyzw", "fps": 1e-9}, "1e-09 frames per second: write a number from"),
+    (
+      csv_text(angles=np.full((FRAMES, 2), 1e30)),
+      {"quaternion": "xyzw", "fps": 1.0},
+      r"frame 0: column 0 of joints is 1e\+30: write numbers up to 1e\+06",
+    ),
     (csv_text().replace(",", ";"), {}, "has one column, of '.*': write commas between the numbers"),
     ("time,x,y,z,qx,qy,qz,qw,hip\n" + csv_text(), {}, "first column is 'time': cut it"),
     (csv_text() + "1,2\n", {}, "line 6: it has 2 columns and not 9"),
@@ -221,11 +206,7 @@ def test_clips_are_written_at_a_rate_with_names_of_their_own(tmp_path):
       {"quaternion": "xyzw", "fps": 1.0},
       "has 3 joints, and the robot has 2: list the file's joints",
     ),
-    (
-      csv_text("x,y,z,qx,qy,qz,qw,hip,kne\n"),
-      {"fps": 1.0},
-      "has no joint 'knee' of the robot, nearest: 'kne'",
-    ),
+    (csv_text("x,y,z,qx,qy,qz,qw,hip,kne\n"), {"fps": 1.0}, "no joint 'knee' of the robot, nearest: 'kne'"),
   ],
 )
 def test_mistakes_of_a_csv_name_what_is_wrong_and_the_fix(text, said, message, tmp_path):
@@ -236,24 +217,6 @@ def test_mistakes_of_a_csv_name_what_is_wrong_and_the_fix(text, said, message, t
   assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("fps", [1e-9, 1e9])
-def test_a_rate_that_no_motion_has_is_told(fps, tmp_path):
-  (tmp_path / "a.csv").write_text(csv_text())
-  with pytest.raises(
-    SettingError,
-    match=rf"a\.csv: {re.escape(f'{fps:g}')} frames per second: write a number from 0.1 to 10,000",
-  ):
-    read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=fps))
-
-
-def test_a_place_beyond_any_is_told(tmp_path):
-  (tmp_path / "a.csv").write_text(csv_text(angles=np.full((FRAMES, 2), 1e30)))
-  with pytest.raises(
-    SettingError, match=r"frame 0: column 0 of joints is 1e\+30: write numbers up to 1e\+06"
-  ):
-    read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=1.0))
-
-
 def test_a_packed_file_of_endless_zeros_is_not_read(tmp_path):
   path = tmp_path / "a.npz"
   np.savez_compressed(path, root_pos=np.zeros(1000))
@@ -261,13 +224,11 @@ def test_a_packed_file_of_endless_zeros_is_not_read(tmp_path):
   entry = content.index(b"PK\x01\x02")
   content[entry + 24 : entry + 28] = (2**32 - 2).to_bytes(4, "little")  # its size, unpacked
   path.write_bytes(content)
-  with pytest.raises(
-    SettingError, match=r"a\.npz: its arrays are 4,294,967,294 bytes: at most 2,147,483,648$"
-  ):
+  with pytest.raises(SettingError, match=r"its arrays are 4,294,967,294 bytes: at most 2,147,483,648$"):
     read_file(path, reading())
 
 
-@pytest.mark.parametrize("damage", ["content", "encrypted", "method"])
+@pytest.mark.parametrize("damage", ["content", "encrypted"])
 def test_a_damaged_npz_ends_in_one_line(damage, tmp_path):
   path = tmp_path / "a.npz"
   np.savez_compressed(path, root_pos=PLACE)
@@ -276,7 +237,7 @@ def test_a_damaged_npz_ends_in_one_line(damage, tmp_path):
   if damage == "content":
     content[60:90] = b"\xff" * 30
   else:
-    content[entry + {"encrypted": 8, "method": 10}[damage]] = 1
+    content[entry + 8] = 1
   path.write_bytes(content)
   with pytest.raises(SettingError, match=r"a\.npz cannot be read: it is no NPZ file of plain arrays"):
     read_file(path, reading())

@@ -33,7 +33,7 @@ def test_doubts_are_told_unless_they_are_confirmed(tmp_path, recwarn):
   load(motion=f"walk,{high}")
   (said,) = recwarn
   assert str(said.message).startswith(
-    "high: three of four frames are 0.100 m above the ground or higher, 12% of"
+    "high: three of four frames are 0.100 m above the ground or higher, 12%"
   )
   assert str(said.message).endswith("raise_by=-0.1 out=<new>.npz; if it is meant, env.motion_doubts=false")
 

@@ -45,12 +45,6 @@ def test_offsets_change_poses_by_their_rates(walks):
   assert tilt.std().item() == pytest.approx(3 * transitions.TURN[0], rel=0.05)
 
 
-def test_without_a_factor_nothing_moves(walks):
-  same = transitions.spread(walks, DT, copies=1, factor=0.0)
-  for found, expected in zip(same, walks, strict=True):
-    torch.testing.assert_close(found, expected)
-
-
 def test_a_short_motion_comes_as_often_as_a_long_one(walks):
   wave = transitions.of_clip(robot_and_model()[1], own("wave"), DT)
   found = transitions.joined([walks, wave])

@@ -71,13 +71,6 @@ def test_the_grasp_point_accelerates_as_the_action_says(reach):
   np.testing.assert_allclose(accelerations(task), wanted, atol=0.05 * wanted.max())
 
 
-def test_the_pull_towards_home_leaves_the_grasp_point_alone(reach):
-  task = reach("osc")
-  task.sim.ctrl[:, task.drives] = task.torques().T
-  assert task.sim.ctrl.abs().max() > 1.0
-  assert np.abs(accelerations(task)).max() < 0.1 * task.config.osc_posture
-
-
 def test_no_action_holds_the_arm(reach):
   for control in ("joint", "osc"):
     task = reach(control, start_angle=0.0)

@@ -9,13 +9,6 @@ import torch
 from tasks.shared import quat
 
 
-def test_a_quarter_turn_about_z_takes_x_to_y():
-  half = 0.5**0.5
-  rotation = quat.to_matrix(torch.tensor([half, 0.0, 0.0, half]))
-  expected = torch.tensor([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-  torch.testing.assert_close(rotation, expected)
-
-
 def test_the_matrix_is_the_exponential_of_the_rotation_vector():
   vector = torch.randn(5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
   angle = vector.norm(dim=1, keepdim=True)
@@ -24,14 +17,6 @@ def test_the_matrix_is_the_exponential_of_the_rotation_vector():
   zero = torch.zeros_like(x)
   skew = torch.stack([zero, -z, y, z, zero, -x, -y, x, zero], dim=1).view(5, 3, 3)
   torch.testing.assert_close(quat.to_matrix(q), torch.linalg.matrix_exp(skew))
-
-
-def test_to_body_undoes_the_rotation():
-  q = torch.nn.functional.normalize(torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0)), dim=-1)
-  rotation = quat.to_matrix(q)
-  body = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(1))
-  world = (rotation @ body.unsqueeze(-1)).squeeze(-1)
-  torch.testing.assert_close(quat.to_body(rotation, world), body)
 
 
 def test_a_product_turns_by_its_second_factor_first():

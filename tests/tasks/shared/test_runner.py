@@ -1,11 +1,9 @@
-"""Common parts of runners: progress, starts, mirror images, by hand and beside MuJoCo C."""
+"""Common parts of runners: progress and starts, by hand."""
 
 import pytest
 import torch
 
-import tasks
 from gpurobot.learn.random import Random
-from physics.parity import MujocoSimulation
 from tasks import ant
 
 
@@ -55,36 +53,3 @@ def test_motors_may_come_in_any_order():
   torch.testing.assert_close(other.sim.qpos, one.sim.qpos)
   torch.testing.assert_close(other.sim.qvel[:, other.speeds], one.sim.qvel[:, one.speeds][:, order])
   torch.testing.assert_close(other.reward()["energy"], one.reward()["energy"])
-
-
-def test_a_mirrored_robot_moves_as_the_mirror_shows(runner, make_task, actions):
-  task, twin = make_task(runner), make_task(runner)
-  (index, sign), (action_index, action_sign) = task.mirror["policy"], task.mirror["action"]
-  task.reset(), twin.reset()
-  felt = torch.zeros(())
-  for action in actions(task, 30):
-    for view, base_signs, joints in (
-      ("qpos", [1, -1, 1, 1, -1, 1, -1], task.angles),
-      ("qvel", [1, -1, 1, -1, 1, -1], task.speeds),
-    ):
-      ours, theirs = getattr(task.sim, view), getattr(twin.sim, view)
-      theirs[:, : len(base_signs)] = torch.tensor(base_signs) * ours[:, : len(base_signs)]
-      theirs[:, joints] = action_sign * ours[:, joints][:, action_index]
-    step, mirrored = task.step(action), twin.step(action_sign * action[:, action_index])
-    expected = sign * step["final_obs", "policy"][:, index]
-    torch.testing.assert_close(mirrored["final_obs", "policy"], expected, rtol=1e-3, atol=1e-3)
-    felt = torch.maximum(felt, task.observe()["policy"]["feet"].abs().max())
-  assert felt > 0.1  # feet have touched the floor
-
-
-def test_the_same_task_runs_on_mujoco_and_agrees(runner, make_task, actions):
-  module = tasks.load(runner)
-  ours = make_task(runner, num_envs=4)
-  simulation = MujocoSimulation(ours.model, 4, ours.outputs)
-  theirs = module.Task(module.Config(), 4, random=Random(0, 4), training=False, simulation=simulation)
-  torch.testing.assert_close(theirs.reset()["policy"], ours.reset()["policy"], rtol=1e-3, atol=1e-3)
-  for action in actions(ours, 5):
-    mine, other = ours.step(action), theirs.step(action)
-  assert other["obs", "policy"].dtype == torch.float32
-  torch.testing.assert_close(other["obs", "policy"], mine["obs", "policy"], rtol=1e-2, atol=1e-2)
-  torch.testing.assert_close(other["reward"], mine["reward"], rtol=1e-2, atol=1e-2)

@@ -55,8 +55,3 @@ def test_so_does_a_default_that_the_user_sets(name):
 
 def test_settings_of_another_robot_replace_the_defaults():
   assert similar(Config(), {"start_angle": 0.3}, Size(2.0, 100.0), DOG).start_angle == 0.3
-
-
-def test_every_scaled_setting_is_one():
-  assert {*POWERS} <= {*vars(Config()), *vars(reach.Config())}
-  assert {*TWO_LEGS} <= {*vars(Config())}
