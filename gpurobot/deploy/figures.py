@@ -124,10 +124,21 @@ def _figure(name: str, sums: Mapping[str, Tensor], metrics: list[str]) -> Figure
 def table(episodes: int, figures: Mapping[str, Mapping[str, Figure]]) -> str:
   """Return a table with a line for each figure and a column for each engine, by name: value +- interval.
 
-  What one of them lacks is left empty.
+  Cells without a figure are empty. Figures that are 0 in all columns share the last line.
   """
-  rows = [[counted(episodes, "episode"), *figures]]
+  rows, zero = [[counted(episodes, "episode"), *figures]], []
   for name in dict.fromkeys(name for part in figures.values() for name in part):
     found = [part.get(name) for part in figures.values()]
-    rows.append([name, *(f"{one.value:.6g} +- {one.interval:.3g}" if one else "" for one in found)])
-  return "\n".join(aligned(rows))
+    if any(one and (one.value, one.interval) != (0, 0) for one in found):
+      rows.append([name, *(_cell(one) if one else "" for one in found)])
+    else:
+      zero.append(name)
+  return "\n".join([*aligned(rows), *([f"0 in all episodes: {', '.join(zero)}"] if zero else [])])
+
+
+def _cell(one: Figure) -> str:
+  """Return value and interval, both with the decimals of two digits of the interval."""
+  if not 0 < one.interval < math.inf:
+    return f"{one.value:.6g} +- {one.interval:.3g}"
+  decimals = max(0, 1 - math.floor(math.log10(one.interval)))
+  return f"{one.value:.{decimals}f} +- {one.interval:.{decimals}f}"

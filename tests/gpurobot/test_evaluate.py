@@ -151,6 +151,14 @@ def test_a_run_folder_is_evaluated(trained, tmp_path, capsys):
   assert figures(tmp_path, *words) == content
 
 
+def test_a_table_has_the_decimals_of_its_intervals_and_names_what_is_0():
+  sums = torch.tensor([[1.0, 2.0, 4.0], [0.0, 0.0, 0.0]])
+  figure, zero = (figures_of.Figure.mean(x, torch.ones(3)) for x in sums)
+  expected = "3 episodes  own         mujoco\nreturn      2.3 +- 1.7  0 +- 0\n0 in all episodes: flight"
+  found = {"own": {"return": figure, "flight": zero}, "mujoco": {"return": zero}}
+  assert figures_of.table(3, found) == expected
+
+
 def test_one_episode_has_no_interval(trained, tmp_path):
   assert math.isnan(figures_of.Figure.mean(torch.ones(1), torch.ones(1)).interval)
   found = figures(tmp_path, f"checkpoint={trained}", TOY, "episodes=1")

@@ -132,7 +132,7 @@ def test_links_that_overlap_at_home_do_not_collide(tmp_path):
   robot, spec = read_legged(asked(tmp_path, text, self_collision=True))
   such = "2 pairs of links overlap at home and do not collide, such as 'fl_thigh' and 'fr_thigh'"
   assert such in robot.doubts
-  assert len(standing(spec, 0.1).contact.geom) == 4  # of the feet with the floor
+  assert len(at_home(spec, 0.1).contact.geom) == 4  # of the feet with the floor
 
 
 @pytest.mark.parametrize(
