@@ -1,5 +1,7 @@
 """One time step on plain numbers, against MuJoCo."""
 
+import dataclasses
+
 import mujoco
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from physics.state.layout import Layout
 from physics.step import trace_step
 from physics.trace.emit_numpy import numpy_function
 from tests.physics.conftest import load
+from tests.physics.oracle import mujoco_at
 
 
 def test_what_stands_still_stays_and_quaternions_become_unit():
@@ -19,6 +22,25 @@ def test_what_stands_still_stays_and_quaternions_become_unit():
   qpos = [*model.qpos0[:3], 0.0, 0.0, 3.0, 4.0, *[0.1] * (model.nq - 7)]
   found = integrate_position(model, [float(x) for x in qpos], [0.0] * model.nv)
   np.testing.assert_allclose(found, [*qpos[:3], 0, 0, 0.6, 0.8, *qpos[7:]], atol=1e-15)
+
+
+def test_spinning_a_full_turn_comes_back():
+  model = load("free_bodies")
+  qpos, qvel = model.qpos0.tolist(), [0.0] * model.nv
+  joint = int(np.flatnonzero(model.jnt_type == 0)[0])
+  at, dof = int(model.jnt_qposadr[joint]) + 3, int(model.jnt_dofadr[joint]) + 3
+  steps = 64
+  qvel[dof : dof + 3] = [
+    0.0,
+    0.6 * 2 * np.pi / (steps * model.timestep),
+    0.8 * 2 * np.pi / (steps * model.timestep),
+  ]
+  half = None
+  for step in range(steps):
+    half = qpos[at : at + 4] if step == steps // 2 else half
+    qpos = integrate_position(model, qpos, qvel)
+  np.testing.assert_allclose(np.abs(qpos[at : at + 4]), np.abs(model.qpos0[at : at + 4]), atol=1e-12)
+  assert abs(np.dot(half, qpos[at : at + 4])) < 1e-12
 
 
 def one_step(model, qpos, qvel, ctrl):
@@ -31,6 +53,15 @@ def one_step(model, qpos, qvel, ctrl):
   controls = {"control": np.array(ctrl)[:, None]} if model.nu else {}
   numpy_function(trace_step(model, layout))(1, 0, 1, state=memory, **controls)
   return memory[: model.nq, 0], memory[model.nq : model.nq + model.nv, 0]
+
+
+def test_without_eulerdamp_damping_is_explicit():
+  model = dataclasses.replace(load("springs"), eulerdamp=False)
+  assert model.dof_damping.any()
+  states = random_states(model, 1)
+  data = mujoco_at(model, states.qpos[0], states.qvel[0])
+  _, qvel = one_step(model, states.qpos[0], states.qvel[0], states.ctrl[0])
+  np.testing.assert_allclose(qvel, states.qvel[0] + model.timestep * data.qacc, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("speed", [10.0, 60.0, 150.0, 250.0])

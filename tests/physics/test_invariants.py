@@ -1,4 +1,4 @@
-"""Laws of physics, without MuJoCo: momentum, weight, friction angle, a stack that stands."""
+"""Laws of physics, without MuJoCo: energy, momentum, weight, friction angle, a stack that stands."""
 
 import mujoco
 import numpy as np
@@ -10,6 +10,13 @@ from physics.parity.compare import outputs
 from physics.simulation import Simulation
 from tests.physics.conftest import load
 
+DOUBLE_PENDULUM = """<mujoco><option integrator="RK4" timestep="0.002"/><worldbody>
+  <body><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.5 0 0" size="0.03"/>
+    <body pos="0.5 0 0"><joint type="ball"/><geom type="capsule" fromto="0 0 0 0 0.1 -0.4" size="0.02"/>
+  </body></body></worldbody></mujoco>"""
+TUMBLING = """<mujoco><option integrator="RK4" timestep="0.002" gravity="0 0 0"/><worldbody><body><freejoint/>
+  <inertial pos="0.1 0 0.05" mass="2" fullinertia="0.02 0.05 0.06 0.004 -0.003 0.002"/></body>
+  </worldbody></mujoco>"""
 ACROBAT = """<mujoco><option integrator="RK4" timestep="0.001"/><worldbody><body pos="0 0 9"><freejoint/>
   <geom type="capsule" size="0.1 0.2"/>
   <body pos="0.1 0.06 0"><joint name="arm" type="ball" stiffness="5" damping="0.1" range="0 1"/>
@@ -28,13 +35,36 @@ def simulation(xml, num_envs=1, vary=(), **state):
 
 
 def at(sim):
-  """Return MuJoCo's data, momenta included, in the state of a simulation."""
+  """Return MuJoCo's data, energies and momenta included, in the state of a simulation."""
   mj = sim.model.mj
   data = mujoco.MjData(mj)
   data.qpos[:], data.qvel[:] = sim.qpos[0].numpy(), sim.qvel[0].numpy()
   mujoco.mj_forward(mj, data)
+  mujoco.mj_energyPos(mj, data)
+  mujoco.mj_energyVel(mj, data)
   mujoco.mj_subtreeVel(mj, data)
   return data
+
+
+def test_undamped_pendulum_keeps_its_energy():
+  sim = simulation(DOUBLE_PENDULUM, qvel=[3.0, 1.0, -5.0, 2.0])
+  start = at(sim).energy.sum()
+  for _ in range(10):
+    sim.step(250)
+    data = at(sim)
+    assert data.energy.sum() == pytest.approx(start, abs=1e-4 * data.energy[1])
+
+
+def test_tumbling_body_keeps_energy_and_angular_momentum():
+  sim = simulation(TUMBLING, qvel=[0.3, -0.2, 0.1, 8.0, 0.5, -3.0])
+  start = at(sim)
+  for _ in range(10):
+    sim.step(500)
+    data = at(sim)
+    assert data.energy[1] == pytest.approx(start.energy[1], rel=1e-4)
+    size = np.linalg.norm(start.subtree_angmom[1])
+    np.testing.assert_allclose(data.subtree_angmom[1], start.subtree_angmom[1], atol=1e-4 * size)
+  assert np.abs(data.qvel[3:] - start.qvel[3:]).max() > 1  # it does tumble
 
 
 def test_forces_within_a_falling_body_move_its_momentum_by_nothing():
@@ -66,12 +96,13 @@ def test_contacts_of_a_robot_at_rest_carry_its_weight(name):
   np.testing.assert_allclose(sim.cfrc_ext[0, 1:, 3:].sum(0), [0, 0, weight], atol=1e-3 * weight)
 
 
-def test_box_on_a_slope_slips_beyond_the_friction_angle():
+@pytest.mark.parametrize("cone", ["pyramidal", "elliptic"])
+def test_box_on_a_slope_slips_beyond_the_friction_angle(cone):
   """Friction 0.5 holds up to a slope of 0.5; beyond, the excess accelerates the box."""
   tilts = np.arctan([0.48, 0.52])
   along, down = 9.81 * np.sin(tilts), 9.81 * np.cos(tilts)
   sim = simulation(
-    """<mujoco><option timestep="0.002" cone="elliptic" impratio="100"/><worldbody>
+    f"""<mujoco><option timestep="0.002" cone="{cone}" impratio="100"/><worldbody>
     <geom type="plane" size="0 0 1" friction="0.5"/><body pos="0 0 0.1"><freejoint/>
     <geom type="box" size="0.2 0.2 0.1" friction="0.5"/></body></worldbody></mujoco>""",
     num_envs=2,

@@ -1,9 +1,11 @@
-"""Laws of constraints on plain numbers against MuJoCo's; test_contact.py compares parameters of contacts."""
+"""Parameters of constraints on plain numbers against MuJoCo's rows."""
 
 import pytest
 
-from physics.constraint.params import constraint_params
+from physics.constraint.params import constraint_params, contact_cone, contact_params, has_still_geom
 from physics.load import load_model
+from physics.parity import random_states
+from tests.physics.conftest import load
 from tests.physics.oracle import mujoco_at
 
 SOLIMPS = {
@@ -50,3 +52,26 @@ def test_without_refsafe_the_time_constant_is_taken_as_it_is():
   model = hinge(solref="0.0001 1", flag='refsafe="disable"')
   limit = constraint_params(model, model.jnt_solref[0], model.jnt_solimp[0], 0.0)
   assert limit.damping == pytest.approx(2 / (0.95 * 0.0001))
+
+
+@pytest.mark.parametrize("name", ["impedance", "margins", "self_contact"])
+def test_contact_constants_are_mujocos(name):
+  """Each edge's D and the constraint's K and B of every contact of every pair."""
+  model = load(name)
+  pairs = {(pair.geom1, pair.geom2): pair for pair in model.pairs}
+  states, condims = random_states(model, 24), set()
+  for qpos in states.qpos:
+    data = mujoco_at(model, qpos)
+    for contact in data.contact:
+      if contact.efc_address < 0:
+        continue
+      pair, row = pairs[tuple(contact.geom.tolist())], int(contact.efc_address)
+      constants, (stiffness, damping, d, _) = contact_params(model, pair), data.efc_KBIP.reshape(-1, 4)[row]
+      cone = contact_cone(model, has_still_geom(model, pair))
+      edges = (
+        max(1, 2 * cone.dim - 2) if contact.dim == 1 else 1
+      )  # all edges share a frictionless contact's D
+      assert edges * constants["weight"] * d / (1 - d) == pytest.approx(data.efc_D[row], rel=1e-8)
+      assert (constants["stiffness"], constants["damping"]) == pytest.approx((stiffness, damping), rel=1e-10)
+      condims.add(int(contact.dim))
+  assert 3 in condims
