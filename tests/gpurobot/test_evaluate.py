@@ -147,7 +147,7 @@ def test_a_run_folder_is_evaluated(trained, tmp_path, capsys):
   assert first.split() == ["48", "episodes", "own"]
   shown = {name: (float(value), float(interval)) for name, value, _, interval in map(str.split, rows)}
   assert {*shown} == {*found}
-  assert shown["return"] == pytest.approx([*found["return"].values()], rel=5e-3)
+  assert shown["return"] == pytest.approx([*found["return"].values()], abs=5e-4)  # three decimals
   assert figures(tmp_path, *words) == content
 
 
