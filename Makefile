@@ -1,6 +1,6 @@
 # make train [key=value ...]   train on what this machine has; every key=value goes to train.py
-# make test                    lint, format check, type check, and what takes five to six minutes on two cores:
-#                              the tests of UNIT and JOURNEY; all where GPUROBOT_ALL_TESTS is set, in half an hour
+# make test                    lint, format check, type check, and what takes less than five minutes on two cores:
+#                              the tests of UNIT and JOURNEY; all where GPUROBOT_ALL_TESTS is set, in less than half an hour
 # make fuzz                    850 random models against MuJoCo C, a million answers of the solver: an hour
 # make bench                   every benchmark, as `name: value` lines
 # make history                 the ratios that `make bench` keeps by commit, as a picture; fails if one fell by over 5 %
