@@ -73,7 +73,7 @@ def _trusted(name: str, source: Path, given: str | None) -> str:
       return name
     _check_outside(name, source)
     argument = shlex.quote(f"task={name}")
-    raise UntrustedTask(f"'{source}' was trained on the task '{name}', whose code runs: add {argument}")
+    raise UntrustedTask(f"'{source}' was trained on the task '{name}', which runs code: add {argument}")
   if Path(given).name != Path(name).name:
     raise UntrustedTask(f"'{source}' was trained on the task '{name}', not on '{given}'")
   _check_outside(given, source)

@@ -141,7 +141,7 @@ def trusted_network(source: str, saved: str | None, given: str | None) -> str | 
   """Return the reference to a policy's own network; the user must give it, as its code runs."""
   if saved and not given:
     argument = shlex.quote(f"network={saved}")
-    raise ConfigError(f"'{source}' was trained with the network '{saved}', whose code runs: add {argument}")
+    raise ConfigError(f"'{source}' was trained with the network '{saved}', which runs code: add {argument}")
   if given and not saved:
     raise ConfigError(f"network={given}: '{source}' was trained with hidden layers; leave network= out")
   return given

@@ -220,7 +220,7 @@ def configure(
   if changed:
     arguments = " ".join(shlex.quote(f"{key}={now[key]}") for key in changed)
     raise CheckpointError(
-      f"'{source}' has the setting {' and '.join(changed)}, a file whose code runs: add {arguments}"
+      f"'{source}' has the setting {' and '.join(changed)}, a file with code that runs: add {arguments}"
     )
   return config
 

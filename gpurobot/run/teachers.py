@@ -62,7 +62,7 @@ def _settings(source: str, saved: dict[str, Any], task: ModuleType, network: str
   key = f"{policy_group(saved.get('algorithm', AlgorithmName.ppo))}.network"
   if saved.get(key) and not network:
     raise ConfigError(
-      f"teacher={source} has the network '{saved[key]}', whose code runs: add {TEACHER_NETWORK}={saved[key]}"
+      f"teacher={source} has the network '{saved[key]}', which runs code: add {TEACHER_NETWORK}={saved[key]}"
     )
   if network and not saved.get(key):
     raise ConfigError(f"{TEACHER_NETWORK}={network}: teacher={source} has hidden layers; leave it out")

@@ -76,8 +76,9 @@ def finish(spec: mujoco.MjSpec, skeleton: Skeleton, stance: Floats, timestep: fl
 def exclude_overlaps(spec: mujoco.MjSpec, skeleton: Skeleton, doubts: list[str]) -> None:
   """Let bodies that overlap in the present pose pass through each other."""
   mj, data = skeleton.mj, skeleton.data
-  mj.opt.disableflags = 0
+  disabled, mj.opt.disableflags = mj.opt.disableflags, 0
   mujoco.mj_forward(mj, data)
+  mj.opt.disableflags = disabled
   bodies = mj.geom_bodyid[data.contact.geom]  # [contacts, 2]
   found = np.unique(np.sort(bodies[(data.contact.dist < 0) & bodies.all(1)]), axis=0)
   pairs = [[*map(skeleton.body_name, pair)] for pair in found]

@@ -115,7 +115,7 @@ def trap(tmp_path, monkeypatch) -> Callable[[str], Path]:
 @pytest.mark.parametrize(("program", "words"), CALLS.values(), ids=CALLS)
 def test_in_a_task_that_only_a_checkpoint_names(program, words, task, trap, capsys):
   imported = trap(task)
-  message = f"'run' was trained on the task '{task}', whose code runs: add task={task}"
+  message = f"'run' was trained on the task '{task}', which runs code: add task={task}"
   assert told(capsys, program, words) == message
   message = f"'run' was trained on the task '{task}', not on 'cartpole'"
   assert told(capsys, program, [*words, "task=cartpole"]) == message
@@ -138,7 +138,7 @@ def test_in_a_setting_that_names_code(program, words, tmp_path, monkeypatch, cap
   monkeypatch.chdir(tmp_path)
   config = {"task": "quadruped", "env.actuator_network": "run/motor.pt"}
   checkpoint.write("run", {"config": config, "learner": {}})
-  message = "'run' has the setting env.actuator_network, a file whose code runs: add "
+  message = "'run' has the setting env.actuator_network, a file with code that runs: add "
   assert told(capsys, program, words) == f"{message}env.actuator_network=run/motor.pt"
 
 

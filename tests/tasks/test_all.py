@@ -72,7 +72,7 @@ def step_unreal(kind, real, **settings):
 
 
 def test_steps_need_no_numbers_and_no_engine_of_ours(chosen, make_task):
-  """Environments without numbers, and those of MuJoCo C, have the shapes of ours."""
+  """Tensors without numbers, and MuJoCo C as the engine, give the same shapes."""
   real = make_task(chosen)
   expected = real.reset(), real.step(torch.zeros(8, real.num_actions, device=real.device))
   unreal = step_unreal(type(real), real, **(FEW_TILES if "rough" in chosen else {}))
@@ -215,7 +215,7 @@ def test_seed_and_global_index_alone_decide_the_numbers(chosen, make_task, actio
     assert tensors_equal(whole.step(action), torch.cat(halves))
 
 
-# Not those whose steps have nothing that these lack: commands, cameras, terrains, torques, noise, events.
+# They have all parts of a step: commands, cameras, terrains, torques, noise, events.
 COMPILED = ["cartpole_pixels", "cube_lift", "humanoid_amp", "quadruped_rough", str(SHAKEN)]
 
 

@@ -89,7 +89,7 @@ def test_an_off_policy_algorithm_can_imitate(tmp_path):
 def test_an_off_policy_run_with_another_loss_resumes_and_needs_no_code_to_act(tmp_path):
   settings = {"algorithm": "td3", "td3": {**OFF_POLICY, "loss": own_code.imitation}}
   whole, half = (trained(tmp_path / str(count), count, **settings) for count in (4, 2))
-  with pytest.raises(CheckpointError, match=r"has the setting td3\.loss, a file whose code runs: add "):
+  with pytest.raises(CheckpointError, match=r"has the setting td3\.loss, a file with code that runs: add "):
     gpurobot.train(resume=half.folder, task=TOY)
   more = gpurobot.train(resume=half.folder, max_iterations=4, task=TOY, td3={"loss": own_code.imitation})
   assert np.array_equal(more.policy(OBS), whole.policy(OBS))
@@ -149,10 +149,10 @@ def test_a_function_without_a_name_cannot_be_handed_in(tmp_path):
 def test_code_that_a_run_names_is_the_users_to_name(tmp_path):
   run = trained(tmp_path, 1, ppo={"network": own_code.Residual, "loss": own_code.unchanged})
   names = [f"tests.gpurobot.own_code:{name}" for name in ("unchanged", "Residual")]
-  told = f"'{run.folder}' was trained with the network '{names[1]}', whose code runs: add network={names[1]}"
+  told = f"'{run.folder}' was trained with the network '{names[1]}', which runs code: add network={names[1]}"
   with pytest.raises(ConfigError, match=f"^{re.escape(told)}$"):
     _ = gpurobot.load(run.folder, TOY).policy
-  told = f"'{run.folder}' has the setting ppo.loss and ppo.network, a file whose code runs: add "
+  told = f"'{run.folder}' has the setting ppo.loss and ppo.network, a file with code that runs: add "
   arguments = f"ppo.loss={names[0]} ppo.network={names[1]}"
   with pytest.raises(CheckpointError, match=f"^{re.escape(told + arguments)}$"):
     gpurobot.train(resume=run.folder, task=TOY)

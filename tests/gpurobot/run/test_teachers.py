@@ -55,7 +55,7 @@ def test_without_distillation_there_is_none():
 
 
 def test_a_network_of_ones_own_is_named_by_the_user(taught):
-  with pytest.raises(ConfigError, match=rf"network '{re.escape(OWN)}', whose code runs: add distill\."):
+  with pytest.raises(ConfigError, match=rf"network '{re.escape(OWN)}', which runs code: add distill\."):
     teachers.load(settings(taught / "own"), toy, 4, CPU)
   (teacher,) = teachers.load(settings(taught / "own", **{"distill.teacher_network": OWN}), toy, 4, CPU)
   assert "Residual" in {type(module).__name__ for module in teacher.agent.network.modules()}

@@ -84,7 +84,7 @@ def test_the_policies_of_a_run_can_be_exchanged(make_player, box_run, tmp_path):
 
 @pytest.mark.parametrize(("key", "value", "message"), [
   ("task", "{}", "is of task '.*other[.]py', not of"),
-  ("ppo.network", "{}:Network", "was trained with the network '.*other[.]py:Network', whose code runs"),
+  ("ppo.network", "{}:Network", "was trained with the network '.*other[.]py:Network', which runs code"),
 ])  # fmt: skip
 def test_code_that_another_checkpoint_names_is_not_run(make_player, box_run, tmp_path, key, value, message):
   content = checkpoint.read(box_run)
