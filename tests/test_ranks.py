@@ -183,32 +183,29 @@ def torchrun(options: list[str], words: list[str], folder: Path) -> subprocess.P
 MORTAL = """
 import os, signal
 from gpurobot.device import distributed
-from gpurobot.run import checkpoint
 from tests.gpurobot import toy
 from tests.gpurobot.toy import Config, PPO, TRAIN
 
 distributed.GRACE = 1.0
 attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
-if attempt == 0:
-  checkpoint.Saver.due = False
 
 class Task(toy.Task):
   def step(self, action):
-    if os.environ["RANK"] == "1" and int(self.random.step) == (10, 30, None)[attempt]:
+    if os.environ["RANK"] == "1" and int(self.random.step) == (30, None)[attempt]:
       os.kill(os.getpid(), signal.SIGKILL)
     return super().step(action)
 """
 
 
 def test_torchrun_goes_on_where_a_rank_was_killed(tmp_path):
-  """First before there is a checkpoint, then in the fourth iteration after some."""
+  """In the fourth iteration, after some checkpoints."""
   (tmp_path / "mortal.py").write_text(MORTAL)
   words = ["task=mortal.py", "max_iterations=6", "checkpoint_seconds=0", "log_every=1"]
-  job = torchrun(["--standalone", "--nproc_per_node=2", "--max-restarts=2"], words, tmp_path)
+  job = torchrun(["--standalone", "--nproc_per_node=2", "--max-restarts=1"], words, tmp_path)
   assert job.wait(timeout=HANG) == 0
   errors = (tmp_path / "errors1.txt").read_text().splitlines()
   errors = [line.partition(";")[0] for line in errors if line.startswith("error:")]
-  assert errors == ["error: of 2 ranks, rank 1 died or hangs"] * 2
+  assert errors == ["error: of 2 ranks, rank 1 died or hangs"]
   (folder,) = (tmp_path / "runs" / "mortal").iterdir()
   whole = training(tmp_path / "whole", 2, (f"task={toy.__file__}", "max_iterations=6"))
   assert difference(whole, numbers(folder, 2)) == 0
