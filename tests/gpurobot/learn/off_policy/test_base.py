@@ -130,17 +130,10 @@ def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
     same(saved(others[0]), saved(one))
 
 
-@pytest.mark.parametrize(
-  ("name", "own"),
-  [
-    ("sac", {"precision": "bf16"}),
-    ("sac", {"critic": "scalar", "prioritized": True, "activation": "relu", "layer_norm": False}),
-    ("td3", {}),
-  ],
-)
-def test_replayed_gradient_steps_have_the_bits_of_called_ones(name, own):
-  """Python calls them in the first iteration alone, unless they have code of the user's own."""
-  learners = [make(name, graphs=graphs, **own) for graphs in ("auto", "off")]
+def test_replayed_gradient_steps_have_the_bits_of_called_ones():
+  """Python calls them in the first iteration alone; other settings are in `test_capture.py`."""
+  own = {"critic": "scalar", "prioritized": True, "activation": "relu", "layer_norm": False}
+  learners = [make(graphs=graphs, **own) for graphs in ("auto", "off")]
   for one in learners:
     iterate(one, 5)
   assert [isinstance(one.executor._graphs[one._step_policy], Tape) for one in learners] == [True, False]
