@@ -56,7 +56,7 @@ PLACEHOLDERS = {
   "<steps>": "1000000",
   "<time>": "60",
   "=my_task.py": "=pendulum.py",
-  "=<file>": "=assets/quadruped/robot.xml",
+  "<file>": "assets/quadruped/robot.xml",
   "...": "",
 }
 pytestmark = pytest.mark.xdist_group("commands")  # one process makes the folder, and trains what is repeated
