@@ -64,7 +64,7 @@ def test_a_fault_is_named_first(export, kind, seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_clean_log_has_no_finding(export, seed):
-  columns, _ = walk(export, seed=seed)
+  columns, _ = walk(export, "", seed)
   found, missing = diagnose(read(columns, export), log.read_policy(export))
   assert {own.kind for own in found} <= {"torque"}  # a random policy does press against the limits
   assert missing == []
@@ -72,7 +72,7 @@ def test_a_clean_log_has_no_finding(export, seed):
 
 @pytest.mark.parametrize("kind", ["", "sensor_latency", "actuator_latency"])
 def test_latencies_are_told_within_5_ms(export, kind):
-  columns, own = walk(export, kind)
+  columns, own = walk(export, kind, 0)
   age = np.mean(columns["time"] - columns["sensor_time"])
   whole = age + own.actuator_latency + np.mean(own.waits)
   assert timing.sensor_age(read(columns, export)) == pytest.approx(age)
