@@ -25,7 +25,7 @@ OF_PPO, OF_SAC = ("kl", "clipped", "entropy"), ("entropy", "temperature", "sampl
 OF_DISTILL = ("kl", "teacher_error", "teacher_share")
 TOY = (f"task={toy.__file__}", "env.finite_below=1.2")  # some samples are invalid, not equally many anywhere
 # Of fewer than 32 environments on a rank torch sums rows in another order, and the robots part ways in time.
-ANT = ("task=ant", "num_envs=64", "ppo.reference_minibatch=256", "env.episode_steps=40")
+ANT = ("task=ant", "num_envs=128", "ppo.reference_minibatch=512", "env.episode_steps=40")
 HIDDEN = ("task=cartpole", "num_envs=128", "env.see_velocity=false", "env.episode_steps=40")
 GRU = ("ppo.recurrent=gru", "ppo.recurrent_units=16", "ppo.sequence=8")
 MEMORY = (*HIDDEN, *GRU, "ppo.minibatches=2", "ppo.reference_minibatch=1024", "ppo.lr_max=0.01")
@@ -103,12 +103,13 @@ CASES = {  # words, ranks, a column of numbers that are not all alike
   name: ((*words, "ppo.precision=float64", FIVE), ranks, column)
   for name, words, ranks, column in (
     ("toy", CLIPPED, 2, "learning_rate"),
-    ("ant", ANT, 2, "learning_rate"),
+    ("ant", ANT, 4, "learning_rate"),
     ("memory", MEMORY, 2, "learning_rate"),
     ("shaken", SHAKEN, 2, "learning_rate"),
     ("overlap", MEANWHILE, 2, "learning_rate"),
+    ("pixels", (*PIXELS, "ppo.random_shift=2", "ppo.epochs=2"), 2, "learning_rate"),
     ("learned rewards", STYLED, 2, "amp/loss"),
-    ("two teachers", TEACHERS, 2, "teacher_error"),
+    ("two teachers", TEACHERS, 4, "teacher_error"),
     ("a teacher of what is seen", SEEING, 2, "teacher_error"),
   )
 } | {
@@ -182,29 +183,32 @@ def torchrun(options: list[str], words: list[str], folder: Path) -> subprocess.P
 MORTAL = """
 import os, signal
 from gpurobot.device import distributed
+from gpurobot.run import checkpoint
 from tests.gpurobot import toy
 from tests.gpurobot.toy import Config, PPO, TRAIN
 
 distributed.GRACE = 1.0
 attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+if attempt == 0:
+  checkpoint.Saver.due = False
 
 class Task(toy.Task):
   def step(self, action):
-    if os.environ["RANK"] == "1" and int(self.random.step) == (30, None)[attempt]:
+    if os.environ["RANK"] == "1" and int(self.random.step) == (10, 30, None)[attempt]:
       os.kill(os.getpid(), signal.SIGKILL)
     return super().step(action)
 """
 
 
 def test_torchrun_goes_on_where_a_rank_was_killed(tmp_path):
-  """In the fourth iteration, after some checkpoints."""
+  """First before there is a checkpoint, then in the fourth iteration after some."""
   (tmp_path / "mortal.py").write_text(MORTAL)
   words = ["task=mortal.py", "max_iterations=6", "checkpoint_seconds=0", "log_every=1"]
-  job = torchrun(["--standalone", "--nproc_per_node=2", "--max-restarts=1"], words, tmp_path)
+  job = torchrun(["--standalone", "--nproc_per_node=2", "--max-restarts=2"], words, tmp_path)
   assert job.wait(timeout=HANG) == 0
   errors = (tmp_path / "errors1.txt").read_text().splitlines()
   errors = [line.partition(";")[0] for line in errors if line.startswith("error:")]
-  assert errors == ["error: of 2 ranks, rank 1 died or hangs"]
+  assert errors == ["error: of 2 ranks, rank 1 died or hangs"] * 2
   (folder,) = (tmp_path / "runs" / "mortal").iterdir()
   whole = training(tmp_path / "whole", 2, (f"task={toy.__file__}", "max_iterations=6"))
   assert difference(whole, numbers(folder, 2)) == 0

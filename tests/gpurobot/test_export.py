@@ -65,6 +65,20 @@ def test_filtered_actions_and_late_ones_are_taken_along():
   assert (sent[-3] - sent[-2]).abs().max() > 0.01
 
 
+def test_an_off_policy_policy_is_taken_along(tmp_path, capsys):
+  small = ("batch_size=64", "buffer_size=1024", "hidden=[8]", "critic_hidden=[8]", "learning_starts=4")
+  words = ["algorithm=sac", *(f"sac.{word}" for word in small), "max_iterations=2"]
+  train.main(["task=cartpole", "num_envs=64", *words, f"run_dir={tmp_path}"])
+  export.main([f"checkpoint={tmp_path}"])
+  assert "actions differ by at most " in capsys.readouterr().out
+  session = onnxruntime.InferenceSession(tmp_path / "export" / NAMES[0])
+  example = json.loads((tmp_path / "export" / NAMES[2]).read_text())["example"]
+  (name,) = (known.name for known in session.get_inputs())
+  (action,) = session.run(["action"], {name: [example[name]]})
+  assert action[0] == pytest.approx(example["action"], abs=1e-6)
+  assert abs(action).max() < 1
+
+
 def test_a_policy_that_sees_is_taken_along_with_the_preparation_of_its_images(tmp_path, capsys):
   task = f"task={toy_pixels.__file__}"
   train.main([task, "max_iterations=1", "ppo.recurrent=gru", f"run_dir={tmp_path}"])

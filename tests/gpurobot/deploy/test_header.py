@@ -17,7 +17,7 @@ from tests.gpurobot.deploy.test_manifest import facts
 from tests.gpurobot.policies import ACTIONS, DIMS, make
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-STEPS, ROOT = 1_000, Path(__file__).parents[3]
+STEPS, ROOT = 10_000, Path(__file__).parents[3]
 # Reads observations from stdin, writes actions and controls; every allocation during the steps is counted.
 MAIN = """
 #include <cstdio>
@@ -37,7 +37,7 @@ int main() {
   static policy::Policy robot;
   KIND input;
   std::vector<float> written;
-  written.reserve(1000 * (policy::kActions + policy::kControls + policy::kEstimates));
+  written.reserve(10000 * (policy::kActions + policy::kControls + policy::kEstimates));
   const int before = allocations;
   while (std::fread(&input, sizeof input, 1, stdin) == 1) {
     robot.step(input NUMBERS);
@@ -80,17 +80,17 @@ def expected(step, inputs, state_width):
 
 
 POLICIES = {
+  "elu": {},
   "silu, normalised layers": {"activation": Activation.silu, "layer_norm": True},
   "relu, squashed": {"activation": Activation.relu, "squash": True},
   "tanh, state's deviations": {"activation": Activation.tanh, "state_std": True},
+  "gru": {"recurrent": Recurrence.gru},
   "lstm, raw": {"recurrent": Recurrence.lstm, "normalize_obs": False},
   "choices": {"choices": (3, 2)},
   "estimates": {"estimate": ["speed"]},
   "estimates, raw, gru": {"estimate": ["speed"], "normalize_obs": False, "recurrent": Recurrence.gru},
 }
-FILTERS = {  # cut-off [Hz], rate [rad/s]
-  "estimates": (2.0, 0.0), "estimates, raw, gru": (2.0, 5.0), "relu, squashed": (0.0, 5.0),
-}  # fmt: skip
+FILTERS = {"elu": (2.0, 0.0), "gru": (2.0, 5.0), "relu, squashed": (0.0, 5.0)}  # cut-off [Hz], rate [rad/s]
 
 
 @torch.no_grad()

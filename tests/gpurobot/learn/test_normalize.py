@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from gpurobot.learn.normalize import BOUND, OUTLIER, Moments, ObservationNormalizer
+from gpurobot.learn.normalize import BOUND, OUTLIER, Moments, ObservationNormalizer, symlog
 
 CPU = torch.device("cpu")
 
@@ -31,6 +31,20 @@ def test_merged_moments_are_those_of_the_union():
   assert float(moments.count) == 3000
   assert float(((moments.mean - reference.mean(0)) / reference.std(0)).abs().max()) < 1e-12
   torch.testing.assert_close(moments.variance, reference.var(0, correction=0), rtol=1e-10, atol=0)
+
+
+def test_ranks_merge_exactly_into_the_union():
+  x = samples()
+  start = collect([(samples(1), torch.ones(1000))]).state_dict()
+  alone = collect([(x, torch.ones(1000))], start)
+  parts = [Moments(3, CPU) for _ in range(2)]
+  for moments, share in zip(parts, (x[:300], x[300:]), strict=True):
+    moments.load_state_dict(start)
+    moments.accumulate(share, torch.ones(len(share)))
+  parts[0].pending += parts[1].pending  # what the ranks' sum makes of it
+  parts[0].merge()
+  assert float(((parts[0].mean - alone.mean) / alone.variance.sqrt()).abs().max()) < 1e-13
+  torch.testing.assert_close(parts[0].variance, alone.variance, rtol=1e-13, atol=0)
 
 
 def test_invalid_samples_have_no_weight():
@@ -120,6 +134,13 @@ def test_counts_beyond_float32():
   moments.accumulate(torch.zeros(1, 1), torch.ones(1))
   moments.merge()
   assert int(moments.count) == 2**24 + 1
+
+
+def test_symlog():
+  x = torch.tensor([-1e6, -1.0, 0.0, 1e-3, 250.0], dtype=torch.float64)
+  values = [-13.815511557963774, -0.6931471805599453, 0.0, 9.995003330835334e-4, 5.525452939131784]
+  expected = torch.tensor(values, dtype=torch.float64)
+  torch.testing.assert_close(symlog(x), expected, rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -4,7 +4,7 @@ from tensordict import TensorDict
 
 from gpurobot.learn.network import ActorCritic
 from gpurobot.learn.random import Random
-from gpurobot.learn.rollout import MinibatchSampler, Rollout, td_errors, vtrace
+from gpurobot.learn.rollout import MinibatchSampler, Rollout, gae, td_errors, vtrace
 from gpurobot.settings.algorithms import PPOConfig, Precision, Recurrence
 from tests.gpurobot.toy import Config, Task
 
@@ -136,6 +136,14 @@ def played(steps: int, envs: int) -> tuple[list[torch.Tensor], torch.Tensor]:
   reward, value, after, ratio = torch.randn(4, steps, envs, dtype=torch.float64, generator=draw)
   done, invalid = torch.rand(2, steps, envs, generator=draw) < 0.2
   return [reward, value, torch.where(done, 0, after), done, ~invalid], ratio.exp()
+
+
+def test_vtrace_is_gae_where_the_policy_that_acted_is_the_present_one():
+  arguments, ratio = played(20, 30)
+  delta, keep = td_errors(*arguments, (0.97, 0.9))
+  advantage, correction = vtrace(delta, keep, torch.ones_like(ratio))
+  assert torch.equal(advantage, gae(delta, keep))
+  assert torch.equal(correction, advantage)
 
 
 def test_vtrace_is_the_sum_of_the_paper():

@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import gpurobot
@@ -95,6 +96,12 @@ def test_python_takes_files_too(files, tmp_path):
   settings = {"config": files, "max_iterations": 0, "run_dir": tmp_path / "run", "ppo": {"lr": 3e-4}}
   run = gpurobot.train(str(toy.__file__), **settings)
   assert chosen(run.config) == [64, 3e-4, [8, 8], 0.5, 0.25]
+
+
+def test_nested_settings_become_flat():
+  settings = {"a": {"b": np.float64(0.5), "c": {"d": [1]}}, "e.f": np.int64(3)}
+  assert dict(config_files.flat(settings)) == {"a.b": 0.5, "a.c.d": [1], "e.f": 3}
+  assert type(dict(config_files.flat(settings))["e.f"]) is int
 
 
 def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path):
