@@ -52,6 +52,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
       item.add_marker(pytest.mark.skip(reason="needs a CUDA device"))
 
 
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+  """Address of a Ray cluster of two CPUs; the tests that use it share a process."""
+  ray = pytest.importorskip("ray")
+  context = ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, logging_level="warning")
+  yield context.address_info["address"]
+  ray.shutdown()
+
+
 @pytest.fixture
 def keep_signal_handlers() -> Iterator[None]:
   """Give the signals back that a program takes over."""

@@ -196,14 +196,6 @@ def test_a_checkpoint_can_start_another_run(tmp_path):
   assert second["iteration"] == 0
 
 
-def test_checkpoints_are_written_on_the_way(tmp_path, monkeypatch):
-  written = []
-  write = checkpoint.write
-  monkeypatch.setattr(checkpoint, "write", lambda *content: (written.append(1), write(*content)))
-  run(tmp_path, "max_iterations=3", "checkpoint_seconds=0")
-  assert len(written) == 4
-
-
 def wait_for(path: Path, process: subprocess.Popen) -> None:
   while not path.exists():
     assert process.poll() is None, "ended too early"

@@ -77,10 +77,3 @@ def test_it_runs_among_folders_of_the_same_names(gpurobot):
   )
   assert training[-1] == "  continue  gpurobot train resume=run"
   assert ran(gpurobot.place) == ""
-
-
-def test_its_doctor_finds_it_well(gpurobot):
-  found = dict(line.split(": ", 1) for line in gpurobot("doctor", "seconds=0", "device=cpu"))
-  assert found["gpurobot"] == PROJECT["version"]
-  assert "agree with MuJoCo C" in found["physics on cpu"]
-  assert "iterations" in found["training on cpu"]

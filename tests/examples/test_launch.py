@@ -72,11 +72,11 @@ def program(folder: Path, name: str, text: str) -> None:
   path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def slurm(folder: Path, *words: str, restarts: int = 0) -> subprocess.CompletedProcess[str]:
-  """Run the script as Slurm runs it on the first of two machines."""
+def slurm(folder: Path, *words: str, size: int = 2, restarts: int = 0) -> subprocess.CompletedProcess[str]:
+  """Run the script as Slurm runs it on the first of two machines, with a rank on each."""
   program(folder, "srun", SRUN)
   program(folder, "scontrol", SCONTROL)
-  given = {"JOB_ID": 17, "JOB_NODELIST": "n[1-2]", "NTASKS": 2, "NNODES": 2, "RESTART_COUNT": restarts}
+  given = {"JOB_ID": 17, "JOB_NODELIST": "n[1-2]", "NTASKS": size, "NNODES": size, "RESTART_COUNT": restarts}
   return subprocess.run(
     ["bash", "-c", 'echo $$ > script.txt; exec bash "$0" "$@"', str(RECIPES / "slurm.sh"), *words],
     cwd=folder,
@@ -112,11 +112,11 @@ def test_slurm_queues_again_what_was_stopped(tmp_path, words, restarts, again):
 def test_slurm_continues_a_training_that_was_preempted(tmp_path):
   program(tmp_path, "gpurobot", PREEMPTED)
   words = (f"task={toy.__file__}", "num_envs=64", "max_iterations=5", "log_every=1", "threads=1")
-  assert slurm(tmp_path, *words).returncode == 143
+  assert slurm(tmp_path, *words, size=1).returncode == 143
   place = tmp_path / "runs" / "slurm-17"
   assert checkpoint.read(place)["learner"]["iteration"] == 3
   assert (tmp_path / "requeued.txt").read_text() == "17\n"
-  done = slurm(tmp_path, *words, restarts=1)
+  done = slurm(tmp_path, *words, size=1, restarts=1)
   assert (done.returncode, done.stderr) == (0, "")
   assert checkpoint.read(place)["learner"]["iteration"] == 5
 
@@ -176,8 +176,7 @@ def test_skypilot_starts_a_torchrun_on_each_machine(tmp_path):
 
 
 @pytest.mark.xdist_group("ray")
-def test_ray_trains_on_a_cluster(tmp_path):
-  pytest.importorskip("ray")
+def test_ray_trains_on_a_cluster(tmp_path, cluster):
   words = [f"task={toy.__file__}", "num_envs=64", "max_iterations=1", f"run_dir={tmp_path / 'run'}"]
   command = [
     sys.executable,
@@ -187,7 +186,7 @@ def test_ray_trains_on_a_cluster(tmp_path):
     "--ranks=2",
     "--cpus=1",
   ]
-  environment = os.environ | {"PYTHONPATH": str(ROOT), "RAY_ADDRESS": "local"}  # not one that is there
+  environment = os.environ | {"PYTHONPATH": str(ROOT), "RAY_ADDRESS": cluster}
   done = subprocess.run(
     [*command, "--restarts=0", *words],
     cwd=tmp_path,

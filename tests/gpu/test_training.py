@@ -14,7 +14,10 @@ from tests.gpurobot.test_capture import CASES, ITERATIONS, make_learner, tensors
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("error:no CUDA graph")]
 DEVICE = "cuda"
-COMPILED = ("ant, squashed and twohot", "cartpole, switched, lstm")
+COMPILED = (
+  "cartpole, shaken and mirrored, squashed and twohot",
+  "toy, choices, lstm, learned rewards, invalid steps",
+)
 PLAIN = {name: (module, settings | {"compile": "off"}) for name, (module, settings) in CASES.items()}
 KINDS = PLAIN | {
   f"{name}, compiled": (CASES[name][0], CASES[name][1] | {"compile": "on"}) for name in COMPILED

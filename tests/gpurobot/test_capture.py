@@ -22,9 +22,9 @@ from gpurobot.learn.ppo import PPO
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import assign, defaults
 from gpurobot.training import LEARNERS
-from tasks import ant, cartpole
+from tasks import ant
 from tests.compiled import nothing_new, tracing
-from tests.gpurobot import pushed_box, styled, taught_pixels, toy, toy_pixels
+from tests.gpurobot import pushed_box, styled, taught_pixels, toy, toy_choices, toy_pixels
 from tests.gpurobot.tape import DeviceRead, Tape, TapedGraph, no_reads
 from tests.gpurobot.taught import make_teacher
 from tests.instances import grouped
@@ -33,11 +33,8 @@ from tests.tasks import shaken_cartpole
 ITERATIONS = 4
 
 
-class Switched(cartpole.Task):
-  choices = (3,)  # left, nothing, right
-
-  def symmetry(self):
-    return {}
+class Choosing(toy_choices.Task, styled.Task):
+  """The toy with choices and a style."""
 
 
 SMALL = {"num_envs": 32, "ppo.horizon": 4, "ppo.hidden": [32], "ppo.epochs": 2, "ppo.minibatches": 2}
@@ -50,27 +47,25 @@ SAC, TD3 = (
 SHIFTED = {"ppo.random_shift": 2, "env.finite_below": 1.2}
 # Settings that do not exclude each other are recorded together.
 CASES = {
-  "ant, squashed and twohot": (
-    ant,
-    {"ppo.squash": True, "ppo.state_std": True, "ppo.critic": "twohot", "ppo.precision": "bf16"},
-  ),
-  "cartpole, switched, lstm": (
-    SimpleNamespace(Config=cartpole.Config, Task=Switched),
-    {"ppo.recurrent": "lstm", "ppo.sequence": 2},
-  ),
   "box of varied mass": (pushed_box, {"env.episode_steps": 3}),
-  "cartpole, shaken and mirrored": (
+  "cartpole, shaken and mirrored, squashed and twohot": (
     shaken_cartpole,
     {
       "env.kick_seconds_min": 0.02,
       "env.kick_seconds_max": 0.1,
       "ppo.mirror_coef": 0.5,
       "ppo.mirror_augment": True,
+      "ppo.squash": True,
+      "ppo.state_std": True,
+      "ppo.critic": "twohot",
+      "ppo.precision": "bf16",
     },
   ),
-  "toy, learned rewards, invalid steps": (
-    styled,
+  "toy, choices, lstm, learned rewards, invalid steps": (
+    SimpleNamespace(Config=styled.Config, Task=Choosing, PPO=styled.PPO),
     {
+      "ppo.recurrent": "lstm",
+      "ppo.sequence": 2,
       "env.finite_below": 1.2,
       "ppo.rnd.weight": 0.5,
       "ppo.precision": "float64",

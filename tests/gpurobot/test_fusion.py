@@ -20,11 +20,10 @@ ITERATIONS = 4
 FUSE = 9  # the call that is fused
 CASES = {
   "shaken cartpole": ("tests.tasks.shaken_cartpole", {"env.episode_steps": 10}),
-  "quadruped, squashed in bf16": (
-    "tasks.quadruped",
+  "rough ground, squashed in bf16": (
+    "tasks.quadruped_rough",
     {"ppo.squash": True, "ppo.precision": "bf16", "env.episode_steps": 10},
   ),
-  "rough ground": ("tasks.quadruped_rough", {}),
   "style": ("tasks.humanoid_amp", {"env.episode_steps": 10}),
   "two phases of physics": ("tasks.peg_insert", {"env.episode_steps": 10}),
 }

@@ -21,9 +21,7 @@ sys.meta_path.insert(0, Finder)
 STARTS = (["gpurobot", "train"], ["-m", "gpurobot", "describe"], [f"{ROOT}/train.py"])
 
 
-@pytest.mark.parametrize(
-  ("start", "module"), [*zip(STARTS, ("omegaconf", "torch.nn", "warp"), strict=True), (STARTS[0], "warp")]
-)
+@pytest.mark.parametrize(("start", "module"), zip(STARTS, ("omegaconf", "torch.nn", "warp"), strict=True))
 def test_ctrl_c_while_a_program_imports_ends_it_silently(start, module, tmp_path):
   (tmp_path / "gpurobot").write_text(SCRIPT)
   (tmp_path / "sitecustomize.py").write_text(INTERRUPT.format(name=module))

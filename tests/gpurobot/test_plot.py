@@ -87,13 +87,6 @@ def test_means_over_episodes_are_drawn_as_scores():
   assert plot.curve(rows, "kl", "seconds") == [(1.0, 100.0), (2.0, 900.0)]
 
 
-def test_a_row_that_was_not_finished_is_left_out(tmp_path):
-  with (make_run(tmp_path / "0") / "metrics.csv").open("a") as file:
-    file.write("400,40")
-  (run,) = plot.read(tmp_path)
-  assert [row["steps"] for row in run.rows] == [100, 200, 300]
-
-
 def test_a_picture_has_a_panel_for_each_column_and_a_line_for_each_curve(tmp_path, capsys):
   make_run(tmp_path / "seed=0")  # a name like those of a sweep
   make_run(tmp_path / "seed=1", seed=1)

@@ -22,12 +22,6 @@ def folder(tmp_path_factory):
   return folder
 
 
-def test_a_policy_acts_in_the_world_it_was_trained_in(folder):
-  found = trained.load(trained.PolicySettings(checkpoint=str(folder), task=toy.__file__), 3)
-  assert found.env.num_envs == 3
-  assert found.env.max_episode_steps == 7
-
-
 def test_a_policy_and_the_best_one_meet_the_levels_that_their_training_reached(tmp_path):
   words = [f"task={fragile.__file__}", "num_envs=8", "threads=1", "ppo.horizon=4", "ppo.minibatches=1"]
   train.main([*words, f"run_dir={tmp_path}", "max_iterations=3"])
@@ -82,17 +76,6 @@ def test_help_shows_the_settings_of_the_checkpoint_s_task(folder, word, capsys):
   printed = capsys.readouterr().out
   assert printed.startswith("usage: show [key=value ...]")
   assert "env.episode_steps=7" in printed
-
-
-def test_a_mistake_is_one_line_but_for_debug(capsys):
-  def stumble(settings):
-    raise ValueError("the arm is missing")
-
-  with pytest.raises(SystemExit):
-    trained.start(trained.PolicySettings(), "show", [], stumble)
-  assert capsys.readouterr().err == "error: the arm is missing\n"
-  with pytest.raises(ValueError, match="the arm is missing"):
-    trained.start(trained.PolicySettings(), "show", ["debug=true"], stumble)
 
 
 def test_mujoco_c_is_on_the_cpu_whatever_device_was_asked_for(box_run, monkeypatch):

@@ -140,15 +140,11 @@ def test_the_moments_are_of_reference_and_policy_alike():
 
 
 def test_the_style_pulls_the_policy_to_the_reference():
-  """With the style alone; with the task alone the points go to the origin."""
-  distance = {}
-  for weight in (0.0, 1.0):
-    words = {"ppo.amp.task_weight": 1 - weight, "ppo.amp.style_weight": weight, "ppo.amp.lr": 1e-3}
-    one = iterate(learner(**words, **{"env.episode_steps": 40, "seed": 1}), 60)
-    position = one.env.position[one.env.age > 10]
-    distance[weight] = float((position - torch.tensor(styled.SPOT)).norm(dim=1).mean())
-  assert distance[1.0] < 0.4
-  assert distance[0.0] > 0.6
+  """With the style alone; the task's origin is 0.9 m away from it."""
+  words = {"ppo.amp.task_weight": 0.0, "ppo.amp.style_weight": 1.0, "ppo.amp.lr": 1e-3}
+  one = iterate(learner(**words, **{"env.episode_steps": 40, "seed": 1}), 60)
+  position = one.env.position[one.env.age > 10]
+  assert float((position - torch.tensor(styled.SPOT)).norm(dim=1).mean()) < 0.4
 
 
 @pytest.mark.parametrize(("reference", "message"), [

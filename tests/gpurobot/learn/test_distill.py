@@ -149,17 +149,6 @@ def test_the_driver_acts(mix, monkeypatch):
   assert float(max(speeds)) == pytest.approx(2 * (1 - mix), abs=0.01)
 
 
-def test_two_teachers_teach_their_own_environments():
-  teachers = [make_teacher(32), make_teacher(32, seed=1)]
-  one = make_student(teachers)
-  one.collect()
-  samples = one.rollout.samples
-  for teacher, part in zip(teachers, (slice(0, 16), slice(16, 32)), strict=True):
-    for t in range(8):  # moments are still 0 and 1
-      label = teacher(samples["obs", "policy"][t].float(), samples["restart"][t])
-      torch.testing.assert_close(samples["label"][t, part], label[part])
-
-
 def scores(learner) -> dict[str, float]:
   """Return what episodes say of a student and its teachers since the last call."""
   report = learner.report()

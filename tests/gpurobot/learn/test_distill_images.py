@@ -19,7 +19,7 @@ def test_a_student_learns_from_images():
   one = make(**{"distill.mix": 0.0, "distill.loss": "mse", "env.force": 0.02})
   iterate(one, 1)
   first = float(one.report()["teacher_error"])
-  iterate(one, 60)
+  iterate(one, 15)
   one.report()
   iterate(one, 1)
   assert float(one.report()["teacher_error"]) < 0.2 * first

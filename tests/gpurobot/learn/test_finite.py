@@ -66,7 +66,7 @@ def test_images_that_are_not_finite_are_left_out_counted_and_named():
 
 
 @pytest.mark.parametrize(("spoil", "settings"), [
-  ("obs", {}), ("final_obs", {"ppo.recurrent": "gru"}), ("reward", {"ppo.critic": "twohot"}),
+  ("final_obs", {"ppo.recurrent": "gru"}), ("reward", {"ppo.critic": "twohot"}),
   ("obs final_obs reward", {}), ("obs", {"env.episode_steps": 3}),
 ])  # fmt: skip
 def test_training_goes_on_and_only_those_samples_are_left_out(spoil, settings):

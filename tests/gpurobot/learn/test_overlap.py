@@ -75,14 +75,6 @@ def test_a_rollout_is_of_the_policy_before_the_last_update():
   torch.testing.assert_close(one.rollout.samples["policy"], present.parameters, rtol=1e-10, atol=1e-10)
 
 
-def test_samples_that_are_not_valid_leave_no_trace():
-  one = iterate(learner(**{"env.finite_below": 0.9}), 4)
-  assert not one.rollout.samples["valid"].all()
-  assert all(torch.isfinite(x).all() for x in numbers(one))
-  report = one.report()
-  assert all(torch.isfinite(report[name]).all() for name in ("behaviour/kl", "kl", "value_loss"))
-
-
 def test_moments_take_every_valid_sample_in_once():
   """Those of the rollout that waits are not among them yet."""
   one = iterate(learner(), 3)

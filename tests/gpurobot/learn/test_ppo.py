@@ -127,39 +127,20 @@ class Aging(toy.Task):
     return super()._observe() | {"critic": torch.cat([self.position, self.age[:, None].float()], 1)}
 
 
-@pytest.mark.parametrize(
-  ("kind", "bootstrap", "runaway"),
-  [(toy.Task, "final", False), (Aging, "final", True), (Aging, "next", False)],
-)
-def test_values_run_away_where_the_critic_sees_the_age_and_the_log_says_so(kind, bootstrap, runaway):
+@pytest.mark.parametrize(("bootstrap", "runaway"), [("final", True), ("next", False)])
+def test_values_run_away_where_the_critic_sees_the_age_and_the_log_says_so(bootstrap, runaway):
   """The value at the time limit is its own bootstrap, seen a step earlier, and no sample says what it is.
 
   With the value of the next episode's start the values follow each other as the samples do.
   """
   config = assign(defaults(toy), {"seed": 1, "ppo.bootstrap": bootstrap})
-  one = PPO(kind(config.env, 64, random=Random(1, 64)), config, World())
+  one = PPO(Aging(config.env, 64, random=Random(1, 64)), config, World())
   health = Health(symptoms_of(config))
   warnings = []
   for _ in range(12):
     iterate(one, 10)
     warnings += health.check({"iteration": one.iteration} | {k: float(v) for k, v in one.report().items()})
   assert [text.startswith("the values ran away") for text in warnings] == [True] * runaway
-
-
-@pytest.mark.parametrize("words", [
-  {"ppo.recurrent": "lstm", "ppo.sequence": 2}, {"ppo.critic": "twohot", "ppo.layer_norm": True},
-  {"ppo.squash": True, "ppo.entropy_coef": 0.01, "ppo.entropy_coef_final": 0.0},
-  {"ppo.state_std": True, "ppo.reward_transform": "none"},
-])  # fmt: skip
-def test_every_variant_improves_the_return(words):
-  """Points that leave the field end their penalties: some variants learn that, a local optimum."""
-  settings = {"ppo.precision": "float32", "ppo.recurrent_units": 16} | words
-  one = iterate(learner(num_envs=64, **settings), 3)
-  first = float(one.report()["return"])
-  iterate(one, 30)
-  one.report()
-  iterate(one, 4)
-  assert float(one.report()["return"]) > 0.7 * first  # returns are negative
 
 
 @pytest.mark.slow

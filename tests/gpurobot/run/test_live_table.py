@@ -1,20 +1,23 @@
 """The live table, drawn on a console in memory and in a terminal of its own."""
 
+import contextlib
 import io
 import math
 import os
 import pty
 import re
-import select
-import subprocess
+import signal
 import sys
-import termios
+import threading
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 
+import train
+from gpurobot.learn.ppo import PPO
 from gpurobot.run import live_table
 from gpurobot.run.display import Lines, Progress
 from gpurobot.run.live_table import Block, Line, LiveTable, clock, number, placed
@@ -23,7 +26,6 @@ from gpurobot.run.returns import Returns
 from gpurobot.settings.config import TrainConfig
 from tests.gpurobot import toy
 
-ROOT = Path(__file__).parents[3]
 ROW = {
   "iteration": 7,
   "steps": 7168,
@@ -196,62 +198,42 @@ def test_without_a_limit_there_is_no_share():
   assert "%" not in drawn(progress=Progress(7, 7168, 59.0, at=NOW))[1]
 
 
-PROGRAM = """
-import sys
-from gpurobot.learn.ppo import PPO
-import train
-
-update, after = PPO.update, {after!r}
-def told(learner):
-  update(learner)
-  if learner.iteration == 2:
-    print("printed by a task", flush=True)
-    exec(after)
-PPO.update = told
-sys.exit(train.main(sys.argv[1:]))
-"""
-
-
-def run(folder: Path, after: str) -> tuple[int, str]:
-  """Train in a terminal of 24 lines of 80 characters; return status, and all that the terminal got."""
-  main, terminal = pty.openpty()
-  termios.tcsetwinsize(terminal, (24, 80))
-  words = [f"task={toy.__file__}", f"run_dir={folder}", "log_every=1", "max_iterations=4"]
-  command = [sys.executable, "-c", PROGRAM.format(after=after), *words]
-  got = b""
-  environment = os.environ | {"TERM": "xterm"}
-  with subprocess.Popen(
-    command, cwd=ROOT, env=environment, stdin=terminal, stdout=terminal, stderr=terminal
-  ) as process:
-    os.close(terminal)
-    while select.select([main], [], [], 600)[0]:
-      try:
-        got += os.read(main, 65536)
-      except OSError:  # Linux says so when the last writer has closed a terminal
-        break
-  os.close(main)
-  return process.returncode, got.decode()
-
-
 HIDE, SHOW, UP = "\x1b[?25l", "\x1b[?25h", "\x1b[1A"
 
 
-def test_a_terminal_gets_a_table_in_place_and_then_the_summary(tmp_path):
+def test_a_terminal_gets_a_table_in_place_and_then_the_summary(tmp_path, monkeypatch, keep_signal_handlers):
   """Also where the training is interrupted."""
-  status, got = run(tmp_path, "import signal; signal.raise_signal(signal.SIGINT)")
+  main, terminal = pty.openpty()
+  got = []
+
+  def read():
+    with contextlib.suppress(OSError):  # Linux says so when the last writer has closed a terminal
+      while True:
+        got.append(os.read(main, 65536))
+
+  def interrupted(learner, update=PPO.update):
+    update(learner)
+    if learner.iteration == 2:
+      print("printed by a task")  # noqa: T201
+      signal.raise_signal(signal.SIGINT)
+
+  for name, value in {"TERM": "xterm", "COLUMNS": "80", "LINES": "24"}.items():
+    monkeypatch.setenv(name, value)
+  monkeypatch.setattr(live_table, "time", time)
+  monkeypatch.setattr(PPO, "update", interrupted)
+  reader = threading.Thread(target=read)
+  reader.start()
+  with os.fdopen(terminal, "w") as stream:
+    monkeypatch.setattr(sys, "stdout", stream)
+    status = train.main([f"task={toy.__file__}", f"run_dir={tmp_path}", "log_every=1", "max_iterations=4"])
+    monkeypatch.undo()
+  reader.join()
+  os.close(main)
+  text = b"".join(got).decode()
   assert status == 130
-  assert UP in got
-  assert got.rindex(SHOW) > got.rindex(HIDE)
-  last = got[got.rindex("Reward per step") :]
+  assert UP in text
+  assert text.rindex(SHOW) > text.rindex(HIDE)
+  last = text[text.rindex("Reward per step") :]
   assert "distance" in last
-  assert "printed by a task" in got[: got.rindex("Reward per step")]
-  assert f"{tmp_path}: 1,024 steps in " in got[got.rindex(SHOW) :].replace("\r\n", "")
-  assert "Traceback" not in got
-
-
-def test_the_terminal_is_given_back_after_an_error(tmp_path):
-  status, got = run(tmp_path, "raise ZeroDivisionError")
-  assert status == 1
-  assert "Traceback" in got[got.rindex(SHOW) :]
-  assert got.rindex(SHOW) > got.rindex(HIDE)
-  assert "steps in" not in got
+  assert "printed by a task" in text[: text.rindex("Reward per step")]
+  assert f"{tmp_path}: 1,024 steps in " in text[text.rindex(SHOW) :].replace("\r\n", "")

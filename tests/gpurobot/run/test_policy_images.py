@@ -12,7 +12,7 @@ import train
 from gpurobot.learn.env import Image
 from gpurobot.learn.random import Random
 from gpurobot.run.policy_images import enlarged, picture, pictures
-from tests.gpurobot import toy, toy_pixels
+from tests.gpurobot import toy_pixels
 
 BYTES = Image((1, 2, 3), "uint8", 0.0, 255.0, ("policy",))
 METRES = Image((1, 3, 1), "float16", 1.0, 3.0, ("policy",))
@@ -73,9 +73,3 @@ def test_a_training_shows_what_its_policy_sees(tmp_path, words, rows):
   for image in shown.values():
     assert image.shape == (80, 4 * 80, 3)  # four environments
     assert image.max() > 200  # the point
-
-
-@pytest.mark.usefixtures("keep_signal_handlers")
-def test_without_images_nothing_is_shown(tmp_path):
-  train.main([f"task={toy.__file__}", "log_every=1", "max_iterations=1", f"run_dir={tmp_path}"])
-  assert images_of_run(tmp_path, "seen/view") == {}

@@ -15,7 +15,7 @@ from gpurobot.search.space import Choices, Range
 from gpurobot.search.trial import Measure, Mode, Trial
 from tests.gpurobot import toy
 from tests.gpurobot.learn.test_ppo import learner
-from tests.gpurobot.search.trials import finish
+from tests.gpurobot.search.trials import finish, train_here
 
 SPACE = {"ppo.lr": Range(1e-4, 1e-2, log=True, whole=False), "seed": Choices(("0",))}
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
@@ -187,7 +187,8 @@ def test_a_population_that_has_failed_as_a_whole_ends(tmp_path):
   assert (tmp_path / pbt.LINEAGE).exists()
 
 
-def test_a_population_trains_on_with_perturbed_settings(tmp_path):
+def test_a_population_trains_on_with_perturbed_settings(tmp_path, monkeypatch):
+  monkeypatch.setattr(sweep, "start", train_here)
   words = ["max_iterations=2", "search=pbt", "samples=2", "generations=2", "exploit=0.5", "jobs=2"]
   sweep.main([f"task={toy.__file__}", *words, "ppo.lr=log:1e-4..1e-2", f"folder={tmp_path}"])
   with (tmp_path / pbt.LINEAGE).open() as file:

@@ -10,7 +10,7 @@ from gpurobot import sweep
 from gpurobot.search.pruning import Prune, above_median, best, parts, prune_trials
 from gpurobot.search.trial import Trial
 from tests.gpurobot import toy
-from tests.gpurobot.search.trials import TOY, finish
+from tests.gpurobot.search.trials import TOY, finish, train_here
 
 pytestmark = pytest.mark.usefixtures("keep_signal_handlers")
 
@@ -79,7 +79,8 @@ def test_settings_stop_by_their_returns_and_again_after_a_restart(tmp_path):
   assert {trial.part for trial in prune_trials(groups, ends, halve, stopped)} == {Fraction(1, 4)}
 
 
-def test_a_sweep_prunes_and_resumes_its_runs(tmp_path, capfd):
+def test_a_sweep_prunes_and_resumes_its_runs(tmp_path, monkeypatch, capfd):
+  monkeypatch.setattr(sweep, "start", train_here)
   folder = tmp_path / "sweep"
   words = ["max_iterations=4", "prune=halving", "reduction=2", "ppo.gamma=0.9,0.5", "jobs=2"]
   words += [f"folder={folder}"]

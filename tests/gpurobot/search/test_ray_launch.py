@@ -3,7 +3,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -11,21 +10,14 @@ from gpurobot import sweep
 from gpurobot.run.interrupt import Interrupt
 from gpurobot.search.launch import execute
 from gpurobot.settings.config import ConfigError
-from tests.gpurobot.search.trials import TOY
+from tests.gpurobot.search.trials import TOY, train_here
 
-ray = pytest.importorskip("ray")
-pytestmark = [pytest.mark.usefixtures("keep_signal_handlers"), pytest.mark.xdist_group("ray")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-  ray.init(num_cpus=2, log_to_driver=False, include_dashboard=False, logging_level="warning")
-  yield
-  ray.shutdown()
+pytestmark = [pytest.mark.usefixtures("keep_signal_handlers", "cluster"), pytest.mark.xdist_group("ray")]
 
 
 def test_trials_on_a_cluster_leave_what_local_ones_leave(tmp_path, monkeypatch, capfd):
   monkeypatch.chdir(tmp_path)  # the folders of the runs are relative to it
+  monkeypatch.setattr(sweep, "start", train_here)
   words = [*TOY, "seed=0,1", "jobs=2", "threads=1"]
   sweep.main([*words, "launcher=ray", "folder=there"])
   sweep.main([*words, "folder=here"])

@@ -90,11 +90,6 @@ def test_a_mistake_is_one_line_that_names_it(word, message):
   assert str(error.value) == message
 
 
-def test_every_leaf_has_a_meaning():
-  missing = [key for key, leaf in leaves(TrainConfig()).items() if not leaf.metadata.get("help")]
-  assert missing == []
-
-
 def test_settings_survive_as_plain_values():
   config = parse("ppo.precision=bf16", "env.force=3", "max_seconds=2.5")
   plain = to_dict(config)

@@ -120,7 +120,7 @@ def test_the_panel_moves_what_the_loop_does(browser, box_run, tmp_path):
   until(browser, lambda: browser.scene.show_contact_forces)
 
 
-def test_keys_and_sliders_give_the_command_that_an_arrow_shows(browser, page):
+def test_keys_sliders_and_a_gamepad_give_the_command_that_an_arrow_shows(browser, page):
   sliders = browser._command.sliders
   assert list(sliders) == ["forward", "sideways"]  # nothing can be chosen for turning
   page.get_by_label("Pause").wait_for()
@@ -135,11 +135,6 @@ def test_keys_and_sliders_give_the_command_that_an_arrow_shows(browser, page):
   (base, end), (_, actual) = browser._command._node.points
   np.testing.assert_allclose(end - base, [0.12, -0.06, 0.0], atol=0.02)  # the box may have turned a bit
   assert not np.allclose(actual, end)
-
-
-def test_the_sticks_of_a_gamepad_give_the_command(browser, page):
-  sliders = browser._command.sliders
-  page.get_by_label("Pause").wait_for()
   page.evaluate("window.pad = [0.5, -1, 0, 0]")
   until(browser, lambda: browser.player.command == [1.0, -0.25, 0.0])
   page.evaluate("window.pad = [0.05, 0, 0, 0]")

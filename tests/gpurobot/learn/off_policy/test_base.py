@@ -34,6 +34,7 @@ SMALL = {
   "critic_hidden": [8],
   "precision": "float64",
 }
+PRIORITIZED = {"prioritized": True, "critic": "scalar", "storage": "uint8"}
 both = pytest.mark.parametrize("name", ["sac", "td3"])
 
 
@@ -111,12 +112,11 @@ def test_environments_must_divide_among_the_ranks():
 
 
 @pytest.mark.parametrize(
-  ("name", "own"), [("sac", {}), ("td3", {"prioritized": True, "critic": "scalar", "storage": "uint8"})]
+  ("name", "own"), [("sac", {}), ("td3", PRIORITIZED), ("td3", PRIORITIZED | {"save_buffer": False})]
 )
-@pytest.mark.parametrize("save_buffer", [True, False])
-def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
+def test_a_resumed_training_goes_on_alike(name, own):
   """Without its buffer it goes on alike from two equal checkpoints, with new samples."""
-  own = own | {"save_buffer": save_buffer}
+  save_buffer = own.get("save_buffer", True)
   one = iterate(make(name, **own), 5)
   state = saved(one)
   assert ("replay" in state[0]["ranks"][0]) == save_buffer
@@ -130,17 +130,10 @@ def test_a_resumed_training_goes_on_alike(name, own, save_buffer):
     same(saved(others[0]), saved(one))
 
 
-@pytest.mark.parametrize(
-  ("name", "own"),
-  [
-    ("sac", {"precision": "bf16"}),
-    ("sac", {"critic": "scalar", "prioritized": True, "activation": "relu", "layer_norm": False}),
-    ("td3", {}),
-  ],
-)
-def test_replayed_gradient_steps_have_the_bits_of_called_ones(name, own):
-  """Python calls them in the first iteration alone, unless they have code of the user's own."""
-  learners = [make(name, graphs=graphs, **own) for graphs in ("auto", "off")]
+def test_replayed_gradient_steps_have_the_bits_of_called_ones():
+  """Python calls them in the first iteration alone; other settings are in `test_capture.py`."""
+  own = {"critic": "scalar", "prioritized": True, "activation": "relu", "layer_norm": False}
+  learners = [make(graphs=graphs, **own) for graphs in ("auto", "off")]
   for one in learners:
     iterate(one, 5)
   assert [isinstance(one.executor._graphs[one._step_policy], Tape) for one in learners] == [True, False]
