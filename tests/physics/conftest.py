@@ -49,8 +49,9 @@ CASES |= {  # texts of files with other options
 NUM_STATES = int(os.environ.get("PARITY_STATES", "96"))
 
 
+@functools.cache
 def load(name: str) -> Model:
-  """Load a model by its name in CASES, as shipped."""
+  """Load a model by its name in CASES, as shipped; tests leave it as it is."""
   with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message="the file asks for the PGS solver")
     return load_model(CASES[name])
