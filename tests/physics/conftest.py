@@ -46,7 +46,7 @@ CASES |= {  # texts of files with other options
     ("surfaces_elliptic", "surfaces", "<option", '<option cone="elliptic" impratio="3"'),
   )
 }
-NUM_STATES = int(os.environ.get("PARITY_STATES", "96"))
+NUM_STATES = int(os.environ.get("PARITY_STATES", "48"))
 
 
 @functools.cache
