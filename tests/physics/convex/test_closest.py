@@ -1,4 +1,4 @@
-"""What the search for the closest points tells beside distances, which test_distance.py compares with MuJoCo."""
+"""What the search for closest points tells beside distances; test_distance.py compares those with MuJoCo."""
 
 import numpy as np
 
