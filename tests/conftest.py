@@ -1,5 +1,6 @@
 """Shared fixtures: a torch thread, the checkout's own kernel cache, a device, and what `--quick` skips."""
 
+import functools
 import gc
 import os
 import signal
@@ -18,7 +19,12 @@ gc.set_threshold(100_000)  # a collection looks through all that torch and pytes
 import pytest
 import torch
 
+from physics import simulation
 from physics.trace import launcher
+
+# Tests take turns with more models than a program has: tracing one, and writing its text, takes seconds.
+simulation._trace = functools.lru_cache(12)(simulation._trace.__wrapped__)
+launcher.build_kernel = functools.lru_cache(24)(launcher.build_kernel.__wrapped__)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

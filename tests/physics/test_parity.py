@@ -29,6 +29,8 @@ COMPOSITE = (
   "spatial_tendons",
   "sticky",
 )
+# They remember more than positions and velocities, or touch the ground.
+ROLLED = ("actuators", "drives", "gymnasium/humanoid", "implicitfast", "muscles", "plastic", "sensors")
 # In one of its states the axes of two capsules pass at 0.1 mm: what rounding leaves of their normal is worth
 # thirty units of the position, where three do elsewhere.
 ROUGHER = {"gymnasium/humanoid": 30.0}
@@ -44,8 +46,9 @@ def test_traced_step_is_mujocos(case):
 
 @pytest.mark.parametrize("case", grouped(COMPOSITE), indirect=True, scope="module")
 def test_a_kernel_agrees_with_mujoco(case):
-  """Stage by stage and along trajectories; open loops part no faster than rounding lets them."""
+  """Stage by stage and in single steps; open loops part no faster than rounding lets them."""
   tolerances = dataclasses.replace(SINGLE, rounding=ROUGHER.get(case.name, SINGLE.rounding))
   assert_holds(case.random.contacts(tolerances) + case.random.stages(case.kernel, tolerances))
   assert_holds(case.recorded.step(case.kernel, SINGLE))
-  assert_holds([rollout(case.model, case.kernel)])
+  if case.name in ROLLED:
+    assert_holds([rollout(case.model, case.kernel)])

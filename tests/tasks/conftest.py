@@ -15,7 +15,7 @@ from tests.instances import grouped
 
 MakeTask = Callable[..., base.Task]
 MODELS: dict[object, physics.Model] = {}  # the latest, by scene and what varies
-MOST_MODELS = 4
+MOST_MODELS = 12
 # Settings of tasks that are big by themselves.
 SMALL_TERRAIN = {"terrain_levels": 3, "terrain_size": 4.0}
 SMALL = {"quadruped_rough": SMALL_TERRAIN, "quadruped_rough_depth": SMALL_TERRAIN}

@@ -16,10 +16,18 @@ from physics.parity import MujocoSimulation
 from physics.state.layout import field_shapes
 from tasks import base
 from tasks.core.errors import TaskError
+from tasks.motion import transitions
 from tests.compiled import nothing_new, tracing
 from tests.gpurobot.tape import no_reads
 from tests.instances import grouped
 from tests.tasks.conftest import SHAKEN
+
+
+@pytest.fixture(autouse=True)
+def _few_pairs(monkeypatch):
+  """A reference of 16 walks in place of 768: their features are computed for eight at a time."""
+  monkeypatch.setattr(transitions, "SPEEDS", 2)
+  monkeypatch.setattr(transitions, "PHASES", 8)
 
 
 @dataclasses.dataclass
@@ -215,8 +223,8 @@ def test_seed_and_global_index_alone_decide_the_numbers(chosen, make_task, actio
     assert tensors_equal(whole.step(action), torch.cat(halves))
 
 
-# They have all parts of a step: commands, cameras, terrains, torques, noise, events.
-COMPILED = ["cartpole_pixels", "cube_lift", "humanoid_amp", "quadruped_rough", str(SHAKEN)]
+# They have all parts of a step: commands, cameras, terrains, noise, events.
+COMPILED = ["cartpole_pixels", "quadruped_rough", str(SHAKEN)]
 
 
 @pytest.mark.parametrize("task_name", grouped(COMPILED))

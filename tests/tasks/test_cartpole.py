@@ -71,9 +71,3 @@ def test_a_full_push_accelerates_the_cart_as_newton_says(task):
   acceleration = 400.0 / (2.0 - (mass * length) ** 2 / (inertia + mass * length**2))
   assert simulation.qacc[0, 0].item() == pytest.approx(acceleration, rel=1e-4)
   assert not math.isclose(acceleration, 200.0, rel_tol=0.1)  # the pole matters
-
-
-def test_velocities_can_be_hidden(make_task):
-  task = make_task("cartpole", see_velocity=False)
-  assert task.obs_dims == {"policy": 2}
-  assert task.reset()["policy"].equal(task.sim.qpos)

@@ -48,26 +48,3 @@ def test_a_cube_that_falls_ends_the_episode(task):
   for _ in range(6):
     fell |= task.step(torch.zeros(2, task.num_actions))["terminated"]
   assert fell.tolist() == [True, False]
-
-
-def script(task, step):
-  """Return actions that open above the cube, go down, close and lift."""
-  cube, point = task.sim.xpos[:, task.cube], task.sim.site_xpos[:, task.point]
-  target = cube.clone()
-  if step < 20:
-    target[:, 2] = 0.12
-  elif step >= 50:
-    target[:, 2] = 0.2
-  still = torch.zeros(task.num_envs, 3)
-  gripper = torch.full((task.num_envs, 1), 1.0 if step < 40 else -1.0)
-  return torch.cat([(target - point) / task.config.osc_step, still, gripper], 1)
-
-
-def test_a_script_lifts_nearly_every_cube(make_task):
-  task = make_task("cube_lift", num_envs=64)
-  task.reset()
-  for number in range(task.max_episode_steps):
-    step = task.step(script(task, number))
-  assert step["truncated"].all()
-  assert step["success"].float().mean() > 0.95
-  assert step["reward"].mean() > 10.0

@@ -25,18 +25,6 @@ def test_the_default_robot_is_our_quadruped_with_a_clock():
   assert task.config.command_forward == pytest.approx(1.0, rel=0.01)
 
 
-def test_it_stands_for_two_seconds_at_home():
-  task = build(start_angle=0.0, start_velocity=0.0, command_standing=1.0)
-  task.reset()
-  for _ in range(100):
-    step = task.step(torch.zeros(2, 12))
-    assert not step["terminated"].any()
-  assert task.contacts().all()
-  assert task.lifted().abs().max() < 0.01
-  assert step["reward_terms", "gait"].tolist() == [0.5, 0.5]
-  assert (step["metrics", "velocity_error"] < 0.01).all()
-
-
 @pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
 def test_a_dog_of_any_file_walks_by_a_trot(text, tmp_path):
   file = tmp_path / ("dog.urdf" if text.startswith("<robot") else "dog.xml")

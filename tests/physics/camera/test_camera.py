@@ -1,5 +1,7 @@
 """Images against MuJoCo's renderer, away from silhouettes: pixels whose neighbours show the same geom."""
 
+import functools
+
 import mujoco
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ VIEWS += [(scenes.GROUND, name) for name in ("eye", "side", "below")]
 NAMES = ["shapes, eye", "on_arm", "lens", "track", "ground, eye", "side", "below"]
 ANGLE = 0.35  # of the joint, if there is one [rad]
 ALL = ("depth", "rgb", "segmentation", "normal")
+load = functools.cache(physics.load_model)
 
 
 def simulate(model, num_envs=1, threads=1):
@@ -42,7 +45,7 @@ def see(model, name, size, kinds=ALL, qpos=None, engine=MujocoSimulation):
 @pytest.mark.parametrize(("xml", "name"), VIEWS, ids=NAMES)
 def test_images_are_those_of_mujoco(xml, name):
   """Depth to 1e-3, the same geoms, and colours that differ by 8 of 255 on average and hardly in structure."""
-  model = physics.load_model(xml)
+  model = load(xml)
   images, data = see(model, name, (64, 48), qpos=[ANGLE] * model.nq, engine=simulate)
   wanted = draw(model.mj, data, name, 64, 48)
   inside = wanted.inside
@@ -71,7 +74,7 @@ def test_robots_are_where_mujoco_draws_them(robot):
 @pytest.mark.parametrize(("xml", "name"), [VIEWS[0], VIEWS[4], VIEWS[5]])
 def test_depths_and_normals_are_those_of_rays_in_float64(xml, name):
   """MuJoCo's mj_ray, through the centre of each pixel, is the oracle."""
-  model = physics.load_model(xml)
+  model = load(xml)
   images, data = see(model, name, (32, 24), qpos=[ANGLE] * model.nq)
   mj, camera = model.mj, model.mj.camera(name).id
   axes, tangent = data.cam_xmat[camera].reshape(3, 3), np.tan(np.radians(mj.cam_fovy[camera] / 2))
@@ -103,7 +106,7 @@ def test_the_background_is_far_and_nothing():
 
 
 def test_images_do_not_depend_on_threads_or_neighbours():
-  model = physics.load_model(scenes.SHAPES)
+  model = load(scenes.SHAPES)
   angles = torch.linspace(-1, 1, 19).unsqueeze(1)
   found = []
   for threads, envs in ((1, slice(0, 19)), (3, slice(0, 19)), (2, slice(7, 12))):
@@ -117,7 +120,7 @@ def test_images_do_not_depend_on_threads_or_neighbours():
 
 
 def test_only_what_is_due_is_drawn():
-  simulation = simulate(physics.load_model(scenes.SHAPES), 3)
+  simulation = simulate(load(scenes.SHAPES), 3)
   camera = Camera(simulation, "on_arm", 16, 16)
   before = camera.render()["depth"].clone()
   simulation.qpos[:] = 0.5
@@ -128,7 +131,7 @@ def test_only_what_is_due_is_drawn():
 
 
 def test_every_environment_has_its_own_place_lens_and_colours():
-  model = physics.load_model(scenes.SHAPES)
+  model = load(scenes.SHAPES)
   simulation = simulate(model, 3)
   camera, moved = (Camera(simulation, name, 32, 32, ALL) for name in ("eye", "world"))
   usual = {kind: image.clone() for kind, image in camera.render().items()}
@@ -186,11 +189,11 @@ def test_mujoco_c_sees_the_same():
 )
 def test_a_mistake_is_named(words, message):
   with pytest.raises((KeyError, ValueError), match=message):
-    Camera(MujocoSimulation(physics.load_model(scenes.SHAPES), 2), *words)
+    Camera(MujocoSimulation(load(scenes.SHAPES), 2), *words)
 
 
 def test_too_many_pixels_are_refused_with_the_memory_that_they_need():
-  simulation = MujocoSimulation(physics.load_model(scenes.SHAPES), 2)
+  simulation = MujocoSimulation(load(scenes.SHAPES), 2)
   needs = r"camera 'eye': 2 images of 316230 x 31623 pixels need 80.0 GB, and cpu has .* GB in all"
   with pytest.raises(MemoryError, match=needs):
     Camera(simulation, "eye", 316230, 31623)
@@ -209,7 +212,7 @@ def test_a_scene_of_many_geoms_and_one_of_none():
 
 
 def test_depths_beyond_the_chosen_ones_are_not_drawn():
-  simulation = MujocoSimulation(physics.load_model(scenes.SHAPES), 1)
+  simulation = MujocoSimulation(load(scenes.SHAPES), 1)
   usual, cut = (Camera(simulation, "eye", 32, 24, ALL, depths) for depths in (None, (2.5, 3.5)))
   every, shown = (camera.render()["depth"].clone() for camera in (usual, cut))
   assert (cut.near, cut.far) == (2.5, 3.5)

@@ -1,4 +1,4 @@
-"""Cylinders with spheres and capsules, against MuJoCo's contacts."""
+"""Capsules on and beside cylinders, against MuJoCo's contacts; test_narrow.py compares random poses."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from tests.physics.collision.scene import (
 from tests.physics.oracle import assert_same_rows
 
 RADIUS, HALF = 0.3, 0.2
-CAPSULES = {"capsule": "0.1 0.4", "short capsule": "0.1 0.05", "thin capsule": "0.01 0.4"}
 
 
 def scene(geom, margin=0.0, euler="20 30 -40"):
@@ -24,17 +23,10 @@ def scene(geom, margin=0.0, euler="20 30 -40"):
     <body><freejoint/><geom {geom} margin="{margin}"/></body></worldbody></mujoco>""")
 
 
-def test_spheres_touch_where_mujocos_do():
-  assert 100 < sum(assert_contacts_are_mujocos(scene('size="0.1"', 0.02), random_poses(400, 0.25))) < 300
-
-
-@pytest.mark.parametrize(
-  ("shape", "margin", "spread"), [("capsule", 0.02, 0.2), ("short capsule", 0, 0.2), ("thin capsule", 0, 0.4)]
-)
-def test_capsules_touch_where_mujocos_do(shape, margin, spread):
+def test_thin_capsules_touch_where_mujocos_do():
   """Normals, and the points along them, are as exact as the number of steps allows; distances are exact."""
-  model = scene(f'type="capsule" size="{CAPSULES[shape]}"', margin)
-  assert sum(assert_contacts_are_mujocos(model, random_poses(300, spread), 3e-3)) > 60
+  model = scene('type="capsule" size="0.01 0.4"')
+  assert sum(assert_contacts_are_mujocos(model, random_poses(300, 0.4), 3e-3)) > 60
 
 
 def lying_poses(count):
@@ -85,9 +77,3 @@ def test_a_sphere_on_the_axis_is_pushed_along_x():
   model.mj.geom_size[0, :2] = 0.1, 0.5
   model = load_model(model.mj)
   assert_same_rows(found_contacts(model, [pose])[0], mujoco_contacts(model, pose))
-
-
-def test_what_is_not_a_number_touches_nothing():
-  for geom in ('size="0.1"', 'type="capsule" size="0.1 0.4"'):
-    (found,) = found_contacts(scene(geom), [[np.nan, 0, 0, 1, 0, 0, 0]])
-    assert len(found) == 0

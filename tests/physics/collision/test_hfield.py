@@ -88,21 +88,6 @@ def geom(kind, size=None):
   return f'type="{kind}" size="{size or GEOMS[kind]}"'
 
 
-# A box without any margin has no true depths in MuJoCo, see the module. The normals of a capsule whose core
-# overlaps are as rough as the polytope that found them.
-@pytest.mark.parametrize(
-  ("kind", "margin", "tolerance"),
-  [("sphere", 0, 1e-6), ("sphere", 0.02, 1e-6), ("capsule", 0, 5e-3), ("box", 1e-7, 1e-6)],
-)
-def test_contacts_are_mujocos(kind, margin, tolerance):
-  model = compiled(geom(kind), margin)
-  shapes, expected = poses(model, random_poses(200))
-  for here, there in zip(found(model, kind, shapes), expected, strict=True):
-    assert_same_rows(here, there, tolerance)
-    assert_same_rows(here[:, :1], there[:, :1], 1e-6)
-  assert sum(len(rows) > 1 for rows in expected) > 40
-
-
 @pytest.mark.parametrize("kind", ["sphere", "capsule"])
 def test_shallow_contacts_are_exact(kind):
   """Cores do not reach into the prisms, so that nothing depends on MuJoCo's tolerance."""
@@ -167,33 +152,6 @@ def test_elevations_of_the_second_field_of_a_model():
   np.testing.assert_array_equal(np.reshape(field.heights, (3, 2)), model.hfield_data[6:].reshape(3, 2) * 0.5)
   heights = evaluate(lambda program, row, column: [field.height(program, row, column)], [0, 1, 2], [1, 0, 1])
   np.testing.assert_allclose(heights[0], np.reshape(field.heights, (3, 2))[[0, 1, 2], [1, 0, 1]])
-
-
-WIDE = """<mujoco><asset><hfield name="h" nrow="21" ncol="21" size="1 1 0.1 0.1"/></asset>
-  <worldbody><geom type="hfield" hfield="h"/>
-  <body pos="0.005 0.005 0.1"><freejoint/><geom {}/></body></worldbody></mujoco>"""
-
-
-@pytest.mark.parametrize(
-  ("shape", "height"),
-  [
-    ("size='0.12'", 0.05),
-    ("type='capsule' size='0.14 0.2' euler='0 90 0'", 0.1),
-    ("type='box' size='0.18 0.14 0.05' margin='1e-6'", 0.049),
-  ],
-)
-def test_shapes_wider_than_cells_lose_no_contact(shape, height):
-  """A pelvis of 14 cm on cells of 8 cm touches more than the eight prisms that meet in a point."""
-  model = load_model(WIDE.format(shape))
-  simulation = NumpySimulation(model, 1, ("contact_count", "overflow"))
-  simulation.qpos[0, 2] = height
-  simulation.forward()
-  data = mujoco.MjData(model.mj)
-  data.qpos[2] = height
-  mujoco.mj_forward(model.mj, data)
-  assert data.ncon > 8
-  assert int(simulation.overflow) == 0
-  assert int(simulation.contact_count) == data.ncon
 
 
 def lying_limbs(count):

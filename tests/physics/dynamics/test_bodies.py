@@ -93,7 +93,7 @@ def test_text_grows_by_tables_alone(build):
 
 @pytest.mark.usefixtures("loops")
 def test_a_gpus_thread_computes_what_lanes_do(tmp_path):
-  model = load("self_contact")
+  model = load_model(CASES["self_contact"])  # traced anew, as it repeats here
   sim = Simulation(model, 16, threads=1)
   states = random_states(model, 16)
   states.write_to(sim)

@@ -6,7 +6,7 @@ import pytest
 import physics
 from physics.robot import Asked, read_legged
 from tasks import biped, quadruped
-from tests.physics.robot.robots import ANT, ARM, BIPED, CORNERS, DOG, asked, at_home, mjcf, urdf
+from tests.physics.robot.robots import ANT, BIPED, CORNERS, DOG, asked, at_home, mjcf, urdf
 
 
 def test_our_quadruped_is_what_its_task_says():
@@ -158,9 +158,7 @@ def test_what_cannot_walk_is_said_in_one_line(text, given, message, tmp_path):
   assert "\n" not in str(caught.value)
 
 
-def test_an_arm_and_a_missing_file_are_refused(tmp_path):
-  with pytest.raises(ValueError, match="its base is fixed"):
-    read_legged(Asked(str(ARM)))
+def test_a_missing_file_is_refused(tmp_path):
   (tmp_path / "dog.xml").write_text(mjcf())
   with pytest.raises(FileNotFoundError, match=r"there is no such file.*nearest: '.*dog\.xml'"):
     read_legged(Asked(str(tmp_path / "dgo.xml")))
