@@ -14,6 +14,8 @@ from gpurobot.diagnosis.relation import rms
 OLDEST = 6  # control steps that a command may take
 PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturated samples that counts
 FITS = 0.3  # rest of a torque that is explained
+CLEARER = 0.8  # rest with the other sign, relative to the plain one's, that counts
+EXPLAINED = 0.9  # share of the torques that servos explain, beside the noise of the sensors
 GAIN = 1.25  # ratio of gains that counts
 DECAYS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # of the answer to a torque in a control step, exponents
 STILL = 0.01  # median deviation of targets below which torques tell nothing of commands [rad]
@@ -71,7 +73,7 @@ def check(log: Log) -> Iterator[Finding]:
     x[OLDEST - (age if k == 0 else 0) :][:count]
     for k, x in enumerate((own.target, own.angle, own.speed, own.torque, own.free))
   )
-  moved, flipped, turned, rest = [], [], [], []
+  moved, flipped, turned = [], [], []
   for j in range(len(own.names)):
     found = [
       _left([target[:, i], angle[:, j], speed[:, j]], torque[:, j], free[:, j]) for i in range(len(own.names))
@@ -79,10 +81,12 @@ def check(log: Log) -> Iterator[Finding]:
     best = min(range(len(found)), key=lambda i: found[i][0])
     if found[best][0] < 0.7 * found[j][0] and found[j][0] > 0.15:
       moved.append((j, best))
-    rest.append(found[j][0])
-    if found[j][0] < FITS and free[:, j].mean() > 0.5:
-      flipped += [j] if found[j][1][0] < -0.3 * own.kp[j] else []
-      turned += [j] if found[j][1][1] > 0.3 * own.kp[j] else []
+    plain, other = (
+      _left([target[:, j] + sign * angle[:, j], speed[:, j]], torque[:, j], free[:, j]) for sign in (-1, 1)
+    )
+    follows = other[1][0] / own.kp[j]
+    if other[0] < CLEARER * plain[0] and abs(follows) > 0.3 and free[:, j].mean() > 0.5:
+      (flipped if follows < 0 else turned).append(j)
   names = own.names
   if len(moved) > 1:
     j, i = moved[0]
@@ -93,8 +97,7 @@ def check(log: Log) -> Iterator[Finding]:
     if which:
       yield Finding(kind, f"the torque of {names[which[0]]} follows its {what} with the other sign", 2.0)
       return
-  if np.median(rest) < 0.5:
-    yield from _gains(own, age)
+  yield from _gains(own, age)
   yield from _held(own)
   yield from _saturated(own)
 
@@ -117,10 +120,11 @@ def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, float]
   return int(np.argmin(rests)), float(min(rests))
 
 
-def gains(own: Joints, age: int) -> tuple[float, float]:
-  """Return kp and kd of all servos, relative to those sent.
+def gains(own: Joints, age: int) -> tuple[float, float, float]:
+  """Return kp and kd of all servos, relative to those sent, and the share of the torques that they explain.
 
-  The change of the angles is the instrument of the noisy speeds (Wright 1928).
+  The change of the angles is the instrument of the noisy speeds (Wright 1928). The share is a product with the
+  torques, in which noise averages out.
   """
   inner = slice(OLDEST, -1)
   target = own.target[OLDEST - age : len(own.target) - 1 - age]
@@ -131,12 +135,14 @@ def gains(own: Joints, age: int) -> tuple[float, float]:
   regressors = np.stack([error[free], speed[free]], 1)
   instruments = np.stack([error[free], change[free]], 1)
   kp, kd = np.linalg.lstsq(instruments.T @ regressors, instruments.T @ torque[free], rcond=None)[0]
-  return float(kp), float(kd)
+  share = torque[free] @ regressors @ [kp, kd] / max(torque[free] @ torque[free], 1e-9)
+  return float(kp), float(kd), float(share)
 
 
 def _gains(own: Joints, age: int) -> Iterator[Finding]:
-  for kind, ratio, low in zip(("kp", "kd"), gains(own, age), (1 / GAIN, 0.6), strict=True):
-    if not low < ratio < 1 / low:
+  *ratios, share = gains(own, age)
+  for kind, ratio, low in zip(("kp", "kd"), ratios, (1 / GAIN, 0.6), strict=True):
+    if share > EXPLAINED and not low < ratio < 1 / low:
       text = f"the torques have {ratio:.2f} times the {kind} that is sent"
       yield Finding(kind, text, abs(np.log(max(ratio, 0.01))))
 
