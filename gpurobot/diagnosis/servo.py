@@ -13,8 +13,7 @@ from gpurobot.diagnosis.relation import rms
 
 OLDEST = 6  # control steps that a command may take
 PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturated samples that counts
-FITS = 0.3  # rest of a torque that is explained
-CLEARER = 0.8  # rest with the other sign, relative to the plain one's, that counts
+CLEARER = 0.8  # rest of another reading, relative to the plain one's, that counts
 EXPLAINED = 0.9  # share of the torques that servos explain, beside the noise of the sensors
 GAIN = 1.25  # ratio of gains that counts
 DECAYS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # of the answer to a torque in a control step, exponents
@@ -84,9 +83,9 @@ def check(log: Log) -> Iterator[Finding]:
     plain, other = (
       _left([target[:, j] + sign * angle[:, j], speed[:, j]], torque[:, j], free[:, j]) for sign in (-1, 1)
     )
-    follows = other[1][0] / own.kp[j]
-    if other[0] < CLEARER * plain[0] and abs(follows) > 0.3 and free[:, j].mean() > 0.5:
-      (flipped if follows < 0 else turned).append(j)
+    kp, seen = other[1][0], free[:, j].mean()
+    if other[0] < CLEARER * plain[0] and abs(kp) > 0.3 * own.kp[j] and seen > 0.5:
+      (flipped if kp < 0 else turned).append(j)
   names = own.names
   if len(moved) > 1:
     j, i = moved[0]
@@ -102,8 +101,8 @@ def check(log: Log) -> Iterator[Finding]:
   yield from _saturated(own)
 
 
-def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, float]:
-  """Return the age of the targets that the torques follow [control steps], and the rest; see `_left`.
+def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, Floats]:
+  """Return the age of the targets that torques follow [control steps], and the rest of each; see `_left`.
 
   Of `every` so many control steps one counts, from the `first` on.
   """
@@ -117,7 +116,7 @@ def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, float]
       for j in range(len(own.names))
     ]
     rests.append(np.mean(found))
-  return int(np.argmin(rests)), float(min(rests))
+  return int(np.argmin(rests)), np.array(rests)
 
 
 def gains(own: Joints, age: int) -> tuple[float, float, float]:
@@ -150,7 +149,7 @@ def _gains(own: Joints, age: int) -> Iterator[Finding]:
 def _held(own: Joints) -> Iterator[Finding]:
   """Yield a loss of every second command: then even and odd steps follow targets of different ages."""
   (even, rest), (odd, other) = (steps_late(own, 2, first) for first in range(2))
-  if even != odd and max(rest, other) < FITS:
+  if rest[even] < CLEARER * rest[odd] and other[odd] < CLEARER * other[even]:
     text = f"the torques of even control steps follow targets of {even} steps ago, of odd ones {odd}"
     yield Finding("held", text, 1.0)
 
