@@ -122,8 +122,8 @@ def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, Floats
 def gains(own: Joints, age: int) -> tuple[float, float, float]:
   """Return kp and kd of all servos, relative to those sent, and the share of the torques that they explain.
 
-  The change of the angles is the instrument of the noisy speeds (Wright 1928). The share is a product with the
-  torques, in which noise averages out.
+  The change of the angles is the instrument of the noisy speeds (Wright 1928). The share is a product with
+  the torques, in which noise averages out.
   """
   inner = slice(OLDEST, -1)
   target = own.target[OLDEST - age : len(own.target) - 1 - age]

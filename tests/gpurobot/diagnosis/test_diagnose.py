@@ -63,9 +63,9 @@ def test_a_fault_is_named_first(export, kind, seed):
 
 
 @pytest.mark.parametrize("seed", [1, 5])  # beyond the controller, where torques alone tell
-@pytest.mark.parametrize("kind", ["", "kd", "sign_in", "sign_out"])
-def test_noisy_speeds_hide_neither_gains_nor_signs(export, kind, seed):
-  columns, _ = walk(export, kind, seed, noise=12)
+@pytest.mark.parametrize("kind", ["", "kd", "sign_in", "sign_out", "held"])
+def test_noisy_speeds_hide_no_fault_of_servos(export, kind, seed):
+  columns, _ = walk(export, kind, seed, noise=20)
   kinds = [own.kind for own in servo.check(read(columns, export)) if own.kind != "torque"]
   assert kinds == [kind] * bool(kind)
 
