@@ -72,7 +72,7 @@ def check(log: Log) -> Iterator[Finding]:
     x[OLDEST - (age if k == 0 else 0) :][:count]
     for k, x in enumerate((own.target, own.angle, own.speed, own.torque, own.free))
   )
-  moved, flipped, turned = [], [], []
+  moved, flipped, turned = list[tuple[int, int]](), list[int](), list[int]()
   for j in range(len(own.names)):
     found = [
       _left([target[:, i], angle[:, j], speed[:, j]], torque[:, j], free[:, j]) for i in range(len(own.names))
