@@ -22,6 +22,7 @@ class Description(robot_file.ArmConfig, robot_file.LegsConfig):
   """Description of a robot, with the settings of the tasks `walk` and `reach` that describe it."""
 
   robot: str | None = option(None, "MJCF or URDF file of a robot with legs, or of an arm")
+  self_collision: bool = option(True, "let links collide with each other, as `walk` does by default")
   picture: str | None = option(None, "picture of the robot at home to write, .png; null: none")
   width: int = option(640, "width of the picture", "pixels", low=16, high=4096)
   height: int = option(480, "height of the picture", "pixels", low=16, high=4096)

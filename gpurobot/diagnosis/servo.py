@@ -13,7 +13,8 @@ from gpurobot.diagnosis.relation import rms
 
 OLDEST = 6  # control steps that a command may take
 PLATEAU, CLIPPED = 0.995, 0.04  # share of the largest torque; share of saturated samples that counts
-FITS = 0.3  # rest of a torque that is explained
+CLEARER = 0.8  # rest of another reading, relative to the plain one's, that counts
+EXPLAINED = 0.9  # share of the torques that servos explain, beside the noise of the sensors
 GAIN = 1.25  # ratio of gains that counts
 DECAYS = (0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # of the answer to a torque in a control step, exponents
 STILL = 0.01  # median deviation of targets below which torques tell nothing of commands [rad]
@@ -71,7 +72,7 @@ def check(log: Log) -> Iterator[Finding]:
     x[OLDEST - (age if k == 0 else 0) :][:count]
     for k, x in enumerate((own.target, own.angle, own.speed, own.torque, own.free))
   )
-  moved, flipped, turned, rest = [], [], [], []
+  moved, flipped, turned = list[tuple[int, int]](), list[int](), list[int]()
   for j in range(len(own.names)):
     found = [
       _left([target[:, i], angle[:, j], speed[:, j]], torque[:, j], free[:, j]) for i in range(len(own.names))
@@ -79,10 +80,12 @@ def check(log: Log) -> Iterator[Finding]:
     best = min(range(len(found)), key=lambda i: found[i][0])
     if found[best][0] < 0.7 * found[j][0] and found[j][0] > 0.15:
       moved.append((j, best))
-    rest.append(found[j][0])
-    if found[j][0] < FITS and free[:, j].mean() > 0.5:
-      flipped += [j] if found[j][1][0] < -0.3 * own.kp[j] else []
-      turned += [j] if found[j][1][1] > 0.3 * own.kp[j] else []
+    plain, other = (
+      _left([target[:, j] + sign * angle[:, j], speed[:, j]], torque[:, j], free[:, j]) for sign in (-1, 1)
+    )
+    kp, seen = other[1][0], free[:, j].mean()
+    if other[0] < CLEARER * plain[0] and abs(kp) > 0.3 * own.kp[j] and seen > 0.5:
+      (flipped if kp < 0 else turned).append(j)
   names = own.names
   if len(moved) > 1:
     j, i = moved[0]
@@ -93,14 +96,13 @@ def check(log: Log) -> Iterator[Finding]:
     if which:
       yield Finding(kind, f"the torque of {names[which[0]]} follows its {what} with the other sign", 2.0)
       return
-  if np.median(rest) < 0.5:
-    yield from _gains(own, age)
+  yield from _gains(own, age)
   yield from _held(own)
   yield from _saturated(own)
 
 
-def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, float]:
-  """Return the age of the targets that the torques follow [control steps], and the rest; see `_left`.
+def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, Floats]:
+  """Return the age of the targets that torques follow [control steps], and the rest of each; see `_left`.
 
   Of `every` so many control steps one counts, from the `first` on.
   """
@@ -114,13 +116,14 @@ def steps_late(own: Joints, every: int = 1, first: int = 0) -> tuple[int, float]
       for j in range(len(own.names))
     ]
     rests.append(np.mean(found))
-  return int(np.argmin(rests)), float(min(rests))
+  return int(np.argmin(rests)), np.array(rests)
 
 
-def gains(own: Joints, age: int) -> tuple[float, float]:
-  """Return kp and kd of all servos, relative to those sent.
+def gains(own: Joints, age: int) -> tuple[float, float, float]:
+  """Return kp and kd of all servos, relative to those sent, and the share of the torques that they explain.
 
-  The change of the angles is the instrument of the noisy speeds (Wright 1928).
+  The change of the angles is the instrument of the noisy speeds (Wright 1928). The share is a product with
+  the torques, in which noise averages out.
   """
   inner = slice(OLDEST, -1)
   target = own.target[OLDEST - age : len(own.target) - 1 - age]
@@ -131,12 +134,14 @@ def gains(own: Joints, age: int) -> tuple[float, float]:
   regressors = np.stack([error[free], speed[free]], 1)
   instruments = np.stack([error[free], change[free]], 1)
   kp, kd = np.linalg.lstsq(instruments.T @ regressors, instruments.T @ torque[free], rcond=None)[0]
-  return float(kp), float(kd)
+  share = torque[free] @ regressors @ [kp, kd] / max(torque[free] @ torque[free], 1e-9)
+  return float(kp), float(kd), float(share)
 
 
 def _gains(own: Joints, age: int) -> Iterator[Finding]:
-  for kind, ratio, low in zip(("kp", "kd"), gains(own, age), (1 / GAIN, 0.6), strict=True):
-    if not low < ratio < 1 / low:
+  *ratios, share = gains(own, age)
+  for kind, ratio, low in zip(("kp", "kd"), ratios, (1 / GAIN, 0.6), strict=True):
+    if share > EXPLAINED and not low < ratio < 1 / low:
       text = f"the torques have {ratio:.2f} times the {kind} that is sent"
       yield Finding(kind, text, abs(np.log(max(ratio, 0.01))))
 
@@ -144,7 +149,7 @@ def _gains(own: Joints, age: int) -> Iterator[Finding]:
 def _held(own: Joints) -> Iterator[Finding]:
   """Yield a loss of every second command: then even and odd steps follow targets of different ages."""
   (even, rest), (odd, other) = (steps_late(own, 2, first) for first in range(2))
-  if even != odd and max(rest, other) < FITS:
+  if rest[even] < CLEARER * rest[odd] and other[odd] < CLEARER * other[even]:
     text = f"the torques of even control steps follow targets of {even} steps ago, of odd ones {odd}"
     yield Finding("held", text, 1.0)
 

@@ -55,4 +55,7 @@ def test_mistakes(export, logs, tmp_path, capsys):
   log = str(logs / "clean.npz")
   assert "log and policy are needed" in told(capsys, check.main, [log])
   assert "has no policy.pt: name a folder" in told(capsys, check.main, [log, f"policy={tmp_path}"])
+  (tmp_path / "export").symlink_to(export)
+  message = f"'{tmp_path}' has no policy.pt: name the export in it, {tmp_path / 'export'}"
+  assert message in told(capsys, check.main, [log, f"policy={tmp_path}"])
   assert "there is no log 'none.npz'" in told(capsys, check.main, ["log=none.npz", f"policy={export}"])

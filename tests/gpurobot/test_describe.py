@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from gpurobot import describe
+from tasks import walk
 from tasks.shared import robot_file
 from tests.mistakes.told import told
 from tests.physics.robot import arms, robots
@@ -43,6 +44,15 @@ def test_it_takes_the_settings_of_the_tasks_that_say_what_a_robot_is(capsys):
   assert {field.name for field in dataclasses.fields(robot_file.ArmConfig)} <= names
   describe.main([str(DOG), "stiffness=50", "damping=2", "self_collision=true"])
   assert "FR_calf   -1.8  50         2        35.5    FL_calf" in capsys.readouterr().out.splitlines()
+
+
+def test_it_doubts_what_walk_doubts(tmp_path, capsys):
+  file = tmp_path / "dog.xml"
+  file.write_text(robots.mjcf(corners={**robots.CORNERS, "fr": (0.2, 0.07)}))  # two legs overlap at home
+  found, _ = robot_file.legged(walk.Config(robot=str(file)))
+  describe.main([str(file)])
+  assert found.doubts
+  assert found.summary() in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,15 @@ def export(tmp_path_factory):
 
 
 @functools.cache
-def walk(folder, kind="", seed=0):
-  """Return the columns of a log with a fault, and its walk; tests only read them."""
+def walk(folder, kind="", seed=0, noise=1):
+  """Return the columns of a log with a fault, and its walk, to be read alone.
+
+  noise: of the speeds, over the training's.
+  """
   exported = log.read_policy(folder)
-  own = Walk(Robot(str(ASSETS / "quadruped" / "robot.xml"), exported.facts), kind, seed)
+  robot = Robot(str(ASSETS / "quadruped" / "robot.xml"), exported.facts)
+  robot.settings["noise_speeds"] *= noise
+  own = Walk(robot, kind, seed)
   deployed = Deployed(random_policy(), None)
   return own.run(network(deployed, normalised=kind != "normalisation"), SECONDS), own
 
@@ -60,6 +65,14 @@ def test_a_fault_is_named_first(export, kind, seed):
   columns, _ = walk(export, kind, seed)
   found, _ = diagnose(read(columns, export), log.read_policy(export))
   assert [own.kind for own in found][:1] == [kind], [own.line for own in found]
+
+
+@pytest.mark.parametrize("seed", [1, 5])  # beyond the controller, where torques alone tell
+@pytest.mark.parametrize("kind", ["", "kd", "sign_in", "sign_out", "held"])
+def test_noisy_speeds_hide_no_fault_of_servos(export, kind, seed):
+  columns, _ = walk(export, kind, seed, noise=20)
+  kinds = [own.kind for own in servo.check(read(columns, export)) if own.kind != "torque"]
+  assert kinds == [kind] * bool(kind)
 
 
 @pytest.mark.parametrize("seed", range(2))
