@@ -1,10 +1,11 @@
 """All tests of a log, and their findings, the worst first."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from gpurobot.deploy.exported import Exported
-from gpurobot.diagnosis import motion, replay, servo, timing
-from gpurobot.diagnosis.finding import Finding, ranked
+from gpurobot.diagnosis import motion, prediction, replay, servo, timing
+from gpurobot.diagnosis.finding import KINDS, Finding, Untested, ranked
 from gpurobot.diagnosis.log import Log
 
 Test = Callable[[Log], Iterator[Finding]]
@@ -12,12 +13,16 @@ JOINTS = ("robot.angles", "robot.speeds", "robot.torques")
 
 
 MESSAGE = ("robot.angles", "sensor.angles")
-SERVOS = ("torques from commands", "latency")
+PREDICTED = "motion from commands"
+SERVOS = ("torques from commands", "latency", PREDICTED)
 MESSAGES = {"degrees", "speed_unit", "speed_order"}  # findings that make torques useless
 
 
-def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
-  """Return what differs from the training, the worst first, and the tests that the log does not allow."""
+def diagnose(log: Log, policy: Exported, model: Path | None = None) -> tuple[list[Finding], list[str]]:
+  """Return what differs from the training, the worst first, and the tests that the log does not allow.
+
+  `model`: robot.xml of the export, which predicts the motion where the log has no torques.
+  """
   sensors = tuple(f"sensor.{sensor['name']}" for sensor in log.facts["sensors"])
   tests: dict[str, tuple[Test, tuple[tuple[str, ...], ...]]] = {
     "sensors from messages": (replay.messages, (MESSAGE, ("robot.quaternion", "sensor.gravity"))),
@@ -30,15 +35,22 @@ def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
     "latency": (servo.late, (("ctrl", *JOINTS), ("time", "sensor_time"))),
     "clocks": (timing.clocks, (("time",), ("sensor_time",))),
   }
+  if not log.has(JOINTS[2]):
+    tests[PREDICTED] = (lambda own: prediction.check(own, model), (("time", "ctrl", *JOINTS[:2]),))
   found: list[Finding] = []
   missing = []
   for name, (test, needs) in tests.items():
-    if name in SERVOS and {own.kind for own in found} & MESSAGES:
+    if name in SERVOS and {own.kind for own in found} & MESSAGES or (
+      name == PREDICTED and any(KINDS[own.kind].stage == 0 for own in found)
+    ):
       missing.append(f"{name} (the messages have to be right first)")
     elif name in SERVOS and servo.still(log):
       missing.append(f"{name} (the targets hardly move)")
     elif any(log.has(*keys) for keys in needs):
-      found += test(log)
+      try:
+        found += test(log)
+      except Untested as reason:
+        missing.append(f"{name} ({reason})")
     else:
       lacking = [key for key in needs[0] if not log.has(key)]
       missing.append(f"{name} (no {', '.join(lacking)})")
