@@ -40,7 +40,7 @@ def diagnose(log: Log, policy: Exported, model: Path | None = None) -> tuple[lis
   found: list[Finding] = []
   missing = []
   for name, (test, needs) in tests.items():
-    if name in SERVOS and {own.kind for own in found} & MESSAGES or (
+    if (name in SERVOS and {own.kind for own in found} & MESSAGES) or (
       name == PREDICTED and any(KINDS[own.kind].stage == 0 for own in found)
     ):
       missing.append(f"{name} (the messages have to be right first)")

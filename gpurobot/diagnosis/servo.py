@@ -169,24 +169,24 @@ def latency(log: Log) -> float | None:
   if (own := joints(log)) is None:
     return None
   step, age = timing.step(log), max(steps_late(own)[0], 1)
-  return step * (age - 1 + share(own, age)[0])
+  return step * (age - 1 + share(own.target, own.angle, own.speed, age)[0])
 
 
-def share(own: Joints, age: int) -> tuple[float, float]:
+def share(target: Floats, angle: Floats, speed: Floats, age: int) -> tuple[float, float]:
   """Return the share of a control step that the target of `age` steps ago rules, and its log likelihood.
 
   The next target rules the rest. It is the most likely one. Each joint answers its target by its speed and
   its angle, beside the response to all angles and speeds; an early torque changes the angle more, a late one
   the speed, as the answer decays.
   """
-  first, end = OLDEST, len(own.target) - 1
-  older, old, new = (own.target[first - back : end - back] for back in (age + 1, age, age - 1))
-  state = np.concatenate([own.angle[first:end], own.speed[first:end], older, np.ones((end - first, 1))], 1)
+  first, end = OLDEST, len(target) - 1
+  older, old, new = (target[first - back : end - back] for back in (age + 1, age, age - 1))
+  state = np.concatenate([angle[first:end], speed[first:end], older, np.ones((end - first, 1))], 1)
   basis = np.linalg.qr(state)[0]
-  changes = [x[first + 1 :] - x[first:end] for x in (own.speed, own.angle)]
+  changes = [x[first + 1 :] - x[first:end] for x in (speed, angle)]
   old, new, *changes = (x - basis @ (basis.T @ x) for x in (old, new, *changes))
   shares = np.linspace(0, 1, 101)
-  likely = np.full((len(shares), len(own.names)), -np.inf)
+  likely = np.full((len(shares), target.shape[1]), -np.inf)
   for x in DECAYS:
     by_speed = np.expm1(x * shares) / np.expm1(x)
     by_angle = (shares - np.exp(-x) * np.expm1(x * shares) / x) / (1 + np.expm1(-x) / x)
