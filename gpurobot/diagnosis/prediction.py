@@ -19,15 +19,15 @@ from gpurobot.diagnosis.finding import Finding, Untested
 from gpurobot.diagnosis.log import Log
 from gpurobot.diagnosis.response import Response
 
-WINDOWS, LENGTH = 10, 6  # windows, and their control steps
+WINDOWS, LENGTH = 14, 4  # windows, and their control steps
 ROUNDS, FEW = 7, 4  # of a fit, and of one that decides between two causes
 OUTLIER, FITS = 3.0, 2.5  # deviations of a number; mean square up to which the model explains the motion
 NOISE = {"angles": 0.006, "speeds": 0.9, "gyro": 0.12, "gravity": 0.03}  # deviations in the default training
-# Servos: ln kp, ln kd, ln torque limit, friction / kp [rad], growth of armature, latency [s].
-STEP = np.array([0.1, 0.2, -0.2, 0.003, 0.3, 0.002])  # of derivatives
-SPREAD = np.array([1.0, 1.5, 1.0, 0.01, 0.5, 0.01])  # around the training's
-UNLIMITED = np.array([1, 1, 1e-6, 1, 1, 1])  # keeps the training's torque limits
-GAIN = 0.2  # least difference of ln kp or ln kd, and of ln kd from ln kp
+# Servos: ln kp, ln kd, ln torque limit, friction / kp [rad], latency [s].
+STEP = np.array([0.1, 0.2, -0.2, 0.003, 0.002])  # of derivatives
+SPREAD = np.array([1.0, 1.5, 1.0, 0.01, 0.01])  # around the training's
+UNLIMITED = np.array([1, 1, 1e-6, 1, 1])  # keeps the training's torque limits
+GAIN, BOTH = 0.2, 0.4  # least difference of ln kp from ln kd, and of both, which the inertia changes as well
 WORSE = 1.2  # growth of the mean square without other torque limits
 
 
@@ -53,7 +53,7 @@ class Prediction:
     self.measured = np.concatenate([*own.values()], 1)[rows] / self.noise  # [windows, rows, columns]
     self.first = np.stack([self._start(own, row) for row in rows[:, 0]])  # [windows, nq + nv]
     self.states = np.zeros((WINDOWS, 2 * m.nv))  # changes of the first ones, by the fit
-    self.found = self.trained = np.array([0, 0, 0, 0, 0, late])  # servos: of the fit, and before it
+    self.found = self.trained = np.array([0, 0, 0, 0, late])  # servos: of the fit, and before it
 
   def _start(self, own: dict[str, Floats], row: int) -> Floats:
     """Return the state at a row [nq + nv]; the lowest point of the robot rests on the floor."""
@@ -84,7 +84,6 @@ class Prediction:
     m.actuator_biasprm[own, 1:3] *= [kp, kd]
     m.actuator_forcerange[own] *= limit
     m.dof_frictionloss[dofs] = np.maximum(m.dof_frictionloss[dofs] + servos[3] * self.servos.kp, 0)
-    m.dof_armature[dofs] *= max(1 + servos[4], 0)
     return m
 
   def _predict(self, states: Floats, servos: Floats) -> Floats:
@@ -99,7 +98,7 @@ class Prediction:
     area = np.cumsum(self.ctrl[:-1] * np.diff(self.time)[:, None], 0)
     edges, ctrl = self.begin + m.opt.timestep * np.arange(steps + 1), np.zeros((WINDOWS, steps, m.nu))
     for actuator, each in zip(self.actuators, area.T, strict=True):
-      at = np.interp(edges, self.time[1:] + servos[5], each)
+      at = np.interp(edges, self.time[1:] + servos[4], each)
       ctrl[..., actuator] = np.diff(at, axis=1) / m.opt.timestep
     found, _ = rollout.rollout(self._with(servos), mujoco.MjData(m), start, np.tile(ctrl, (n, 1, 1)))
     found = np.concatenate([start[:, None], found], 1).reshape(n, WINDOWS, -1, start.shape[1])
@@ -178,9 +177,9 @@ def _servos(log: Log, model: Path, late: float) -> Iterator[Finding]:
   kp, kd, limit = own.found[:3].tolist()
   found = list(servo.late(log, float(own.found[-1])))
   text = f"the motion shows {np.exp(kp):.2f} times the kp, {np.exp(kd):.2f} times the kd"
-  damped = min(abs(kd), abs(kd - kp)) if kd * (kd - kp) > 0 else 0.0  # both grow if the inertia differs
-  if max(abs(kp), damped) > GAIN:
-    found.append(Finding("kp" if abs(kp) > damped else "kd", text, max(abs(kp), damped)))
+  if abs(kd - kp) > GAIN or min(abs(kp), abs(kd)) > BOTH:
+    kind = "kp" if abs(kp) > abs(kd) or abs(kd - kp) < GAIN else "kd"
+    found.append(Finding(kind, text, abs(kp if kind == "kp" else kd)))
   yield from found
   own.found = own.found * UNLIMITED
   if not found and limit < np.log(0.8) and own.fit(FEW, SPREAD * UNLIMITED) > WORSE * square:
