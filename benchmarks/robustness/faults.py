@@ -1,9 +1,10 @@
-"""Study of `gpurobot check`: python -m benchmarks.robustness.faults <run> [logs=3] [clean=30] [torques=false] [kind ...].
+"""Study of `gpurobot check`: python -m benchmarks.robustness.faults <run> [logs=3] [clean=30] [kind ...].
 
 The policy of a run that does not observe the trunk's velocity, with its export in the folder `export`,
 controls its robot in MuJoCo C in simulated time, with faults of each kind and with none. `name: value` lines
 report how many logs named their fault first, the errors of latencies [ms], and how many clean logs
-had a finding. Other words name the kinds of faults to study. torques=false: logs without torques and gains.
+had a finding. Other words name the kinds of faults to study. torques=false takes torques and
+gains out of the logs.
 """
 
 import dataclasses
@@ -63,7 +64,7 @@ def main(words: list[str]) -> None:
   given = dict(word.split("=", 1) for word in words if "=" in word)
   run, *kinds = [word for word in words if "=" not in word] or [""]
   if not run or given.keys() - {"logs", "clean", "torques"}:
-    raise ConfigError("write python -m benchmarks.robustness.faults <run> [logs=3] [clean=30] [torques=false] [kind ...]")
+    raise ConfigError("write python -m benchmarks.robustness.faults <run> [logs=3] [clean=30] [kind ...]")
   check_names(kinds, FAULTS)
   torch.set_num_threads(1)
   study = Study(run, torques=given.get("torques", "true") == "true")

@@ -138,15 +138,12 @@ class Prediction:
 
 def check(log: Log, model: Path | None) -> Iterator[Finding]:
   """Yield what the motion of a log without torques shows; raise Untested if no model explains it."""
-  if not Servos.of(log.facts).kp.all():
-    raise Untested("it needs servos")
+  if model is None or not Servos.of(log.facts).kp.all():
+    raise Untested("it needs servos, and robot.xml of the export")
   response = Response(log)
   late, joint = response.latency(), response.flipped()
   if found := response.differs():
     yield found
-  elif model is None:
-    yield from servo.late(log, late)
-    raise Untested("no robot.xml: signs, gains and limits are left")
   elif joint is not None:
     yield _sign(log, model, joint, late)
   else:
@@ -175,12 +172,11 @@ def _servos(log: Log, model: Path, late: float) -> Iterator[Finding]:
   if (square := own.fit(ROUNDS)) > FITS:
     raise Untested("robot.xml does not explain the motion")
   kp, kd, limit = own.found[:3].tolist()
-  found = list(servo.late(log, float(own.found[-1])))
-  text = f"the motion shows {np.exp(kp):.2f} times the kp, {np.exp(kd):.2f} times the kd"
-  if abs(kd - kp) > GAIN or min(abs(kp), abs(kd)) > BOTH:
-    kind = "kp" if abs(kp) > abs(kd) or abs(kd - kp) < GAIN else "kd"
-    found.append(Finding(kind, text, abs(kp if kind == "kp" else kd)))
-  yield from found
+  yield from servo.late(log, float(own.found[-1]))
   own.found = own.found * UNLIMITED
-  if not found and limit < np.log(0.8) and own.fit(FEW, SPREAD * UNLIMITED) > WORSE * square:
+  if limit < -GAIN and own.fit(FEW, SPREAD * UNLIMITED) > WORSE * square:
     yield Finding("torque", f"the motion shows {np.exp(limit):.2f} times the torque limit", -limit)
+  elif abs(kd - kp) > GAIN or min(abs(kp), abs(kd)) > BOTH:
+    kind = "kp" if abs(kp) > abs(kd) or abs(kd - kp) < GAIN else "kd"
+    text = f"the motion shows {np.exp(kp):.2f} times the kp, {np.exp(kd):.2f} times the kd"
+    yield Finding(kind, text, abs(kp if kind == "kp" else kd))

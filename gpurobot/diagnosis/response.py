@@ -14,6 +14,7 @@ TARGETS = 5  # latest targets that count
 MOVED = 0.1  # log likelihood of a sample and joint, gained by the targets of other joints
 HELD = 100.0  # log likelihood of a log, gained if every second command is lost
 FLIPPED = -3.0  # t statistic of a target with the other sign
+STILL = 0.001  # power of a target, relative to the others', below which it tells nothing
 
 
 class Response:
@@ -52,12 +53,13 @@ class Response:
     """Return joints that follow the targets of others, or a loss of every second command."""
     ctrl, count, steps = self.log["ctrl"], len(self.names), np.arange(len(self.log["ctrl"]))
     likely = np.stack([self._follows(np.roll(ctrl, -turn, 1)) for turn in range(count)])
-    moved, best = np.flatnonzero(likely.argmax(0)), likely.max(0) - likely[0]
-    if len(moved) > 1 and best.mean() > MOVED * len(self.rows):
-      j = int(best.argmax())
-      other = self.names[(j + int(likely[:, j].argmax())) % count]
-      text = f"{len(moved)} of {count} joints follow the target of another, {self.names[j]} of {other}"
-      return Finding("joints_out", text, 2 * len(moved) / count)
+    source, gain = (np.arange(count) + likely.argmax(0)) % count, likely.max(0) - likely[0]
+    moved = source != np.arange(count)
+    moved &= moved[source]  # coupled joints follow the target of another that follows it as well
+    if gain[moved].sum() > MOVED * count * len(self.rows):
+      j = int((gain * moved).argmax())
+      text = f"{moved.sum()} of {count} joints follow the target of another, {self.names[j]} of"
+      return Finding("joints_out", f"{text} {self.names[source[j]]}", 2 * moved.sum() / count)
     lost = [ctrl[np.maximum(steps - (steps % 2 == first), 0)] for first in range(2)]
     gain = max(float(self._follows(own).sum()) for own in lost) - float(likely[0].sum())
     text = f"the motion is e^{gain:.0f} times as likely if every second command is lost"
@@ -74,5 +76,5 @@ class Response:
     size = np.maximum(np.square(target).sum((1, 2)), 1e-12)
     slope = (target * self.change).sum((1, 2)) / size
     rest = np.square(self.change - slope[:, None, None] * target).mean((1, 2))
-    t = slope * np.sqrt(size / np.maximum(rest, 1e-12))
+    t = slope * np.sqrt(size / np.maximum(rest, 1e-12)) * (size > STILL * np.median(size))
     return self.names[int(t.argmin())] if t.min() < FLIPPED else None
