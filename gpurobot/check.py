@@ -36,11 +36,10 @@ def check(settings: Check) -> None:
   policy = log.read_policy(Path(settings.policy))
   mapping = Path(settings.columns) if settings.columns else None
   own = log.read(Path(settings.log), policy.facts, mapping)
-  model = next(Path(settings.policy).glob("robot.xml"), None)
-  findings, missing = diagnose(own, policy, model)
+  findings, missing = diagnose(own, policy)
   if settings.reference:
     other = log.read(Path(settings.reference), policy.facts, mapping)
-    known = {finding.kind for finding in diagnose(other, policy, model)[0]}
+    known = {finding.kind for finding in diagnose(other, policy)[0]}
     findings.sort(key=lambda finding: finding.kind in known)
   else:
     known = set()

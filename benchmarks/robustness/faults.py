@@ -41,8 +41,7 @@ class Study:
     settings = dataclasses.replace(algorithm_settings(config), precision=Precision.float32)
     policy = Policy(read_policy(run)["learner"], settings, 1, torch.device("cpu"))
     self.networks: list[Network] = [network(Deployed(policy, None), normalised=own) for own in (True, False)]
-    self.model = Path(run) / "export" / "robot.xml"
-    self.robot = Robot(str(self.model), self.export.facts)
+    self.robot = Robot(str(Path(run) / "export" / "robot.xml"), self.export.facts)
 
   def findings(self, kind: str, seed: int) -> tuple[list[Finding], list[float]]:
     """Return the findings of a log, and the errors of its latencies [ms]: sensors, whole."""
@@ -52,7 +51,7 @@ class Study:
     manifest = json.loads(columns.pop("manifest"))
     columns = {key: value for key, value in columns.items() if key not in self.hidden}
     own = log.Log(manifest, joints, columns)
-    found, _ = diagnose(own, self.export, self.model)
+    found, _ = diagnose(own, self.export)
     age = float(np.mean(columns["time"] - columns["sensor_time"]))
     whole = age + walk.actuator_latency + float(np.mean(walk.waits))
     pairs = ((timing.sensor_age(own), age), (servo.latency(own), whole))

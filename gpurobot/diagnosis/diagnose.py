@@ -1,7 +1,6 @@
 """All tests of a log, and their findings, the worst first."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from gpurobot.deploy.exported import Exported
 from gpurobot.diagnosis import motion, prediction, replay, servo, timing
@@ -18,11 +17,8 @@ SERVOS = ("torques from commands", "latency", PREDICTED)
 MESSAGES = {"degrees", "speed_unit", "speed_order"}  # findings that make torques useless
 
 
-def diagnose(log: Log, policy: Exported, model: Path | None = None) -> tuple[list[Finding], list[str]]:
-  """Return what differs from the training, the worst first, and the tests that the log does not allow.
-
-  `model`: robot.xml of the export, which predicts the motion where the log has no torques.
-  """
+def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
+  """Return what differs from the training, the worst first, and the tests that the log does not allow."""
   sensors = tuple(f"sensor.{sensor['name']}" for sensor in log.facts["sensors"])
   tests: dict[str, tuple[Test, tuple[tuple[str, ...], ...]]] = {
     "sensors from messages": (replay.messages, (MESSAGE, ("robot.quaternion", "sensor.gravity"))),
@@ -36,14 +32,15 @@ def diagnose(log: Log, policy: Exported, model: Path | None = None) -> tuple[lis
     "clocks": (timing.clocks, (("time",), ("sensor_time",))),
   }
   if not log.has(JOINTS[2]):
+    model = policy.path.with_name("robot.xml")
     tests[PREDICTED] = (lambda own: prediction.check(own, model), (("time", "ctrl", *JOINTS[:2]),))
   found: list[Finding] = []
   missing = []
   for name, (test, needs) in tests.items():
-    if (name in SERVOS and {own.kind for own in found} & MESSAGES) or (
-      name == PREDICTED and any(KINDS[own.kind].stage == 0 for own in found)
-    ):
+    if name in SERVOS and {own.kind for own in found} & MESSAGES:
       missing.append(f"{name} (the messages have to be right first)")
+    elif name == PREDICTED and any(KINDS[own.kind].stage == 0 for own in found):
+      missing.append(f"{name} (what is named has to be right first)")
     elif name in SERVOS and servo.still(log):
       missing.append(f"{name} (the targets hardly move)")
     elif any(log.has(*keys) for keys in needs):

@@ -136,9 +136,9 @@ class Prediction:
     return float(np.square(left.clip(-OUTLIER, OUTLIER)).mean())
 
 
-def check(log: Log, model: Path | None) -> Iterator[Finding]:
+def check(log: Log, model: Path) -> Iterator[Finding]:
   """Yield what the motion of a log without torques shows; raise Untested if no model explains it."""
-  if model is None or not Servos.of(log.facts).kp.all():
+  if not model.is_file() or not Servos.of(log.facts).kp.all():
     raise Untested("it needs servos, and robot.xml of the export")
   response = Response(log)
   late, joint = response.latency(), response.flipped()
