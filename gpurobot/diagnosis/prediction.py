@@ -172,9 +172,9 @@ def _servos(log: Log, model: Path, late: float) -> Iterator[Finding]:
   if (square := own.fit(ROUNDS)) > FITS:
     raise Untested("robot.xml does not explain the motion")
   kp, kd, limit = own.found[:3].tolist()
-  yield from servo.late(log, float(own.found[-1]))
+  yield from (delays := list(servo.late(log, float(own.found[-1]))))
   own.found = own.found * UNLIMITED
-  if limit < -GAIN and own.fit(FEW, SPREAD * UNLIMITED) > WORSE * square:
+  if not delays and limit < -GAIN and own.fit(FEW, SPREAD * UNLIMITED) > WORSE * square:
     yield Finding("torque", f"the motion shows {np.exp(limit):.2f} times the torque limit", -limit)
   elif abs(kd - kp) > GAIN or min(abs(kp), abs(kd)) > BOTH:
     kind = "kp" if abs(kp) > abs(kd) or abs(kd - kp) < GAIN else "kd"
