@@ -1,7 +1,5 @@
 """Outputs: the derived quantities that a simulation writes, as MuJoCo reports them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Joint, tendon and actuator sensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ The C++ body goes into one `wp.func_native`, called by a kernel of a few paramet
 program alone, byte for byte, so that Warp's kernel cache finds it again in the next process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The NumPy text of traced programs: the oracle in float64, and what float32 rounds."""
 
-from __future__ import annotations
-
 import itertools
 import linecache
 import weakref

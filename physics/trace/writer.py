@@ -1,7 +1,5 @@
 """The base of the writers of traced programs: statements in order, and the fields that a push writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
