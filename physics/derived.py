@@ -4,8 +4,6 @@ MuJoCo gives spatial quantities of bodies about the centre of mass of their tree
 origin of the tree, as everywhere in the engine; outputs move them to the centre of mass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -30,10 +28,10 @@ T = TypeVar("T")
 class OnDemand(Generic[T]):
   """A property that is computed at its first use in a block, unless an enclosing block has computed it."""
 
-  def __init__(self, compute: Callable[[Derived], T]) -> None:
+  def __init__(self, compute: Callable[["Derived"], T]) -> None:
     self.compute, self.__doc__ = compute, compute.__doc__
 
-  def __get__(self, derived: Derived, _owner: type) -> T:
+  def __get__(self, derived: "Derived", _owner: type) -> T:
     return derived.program.once((self, derived), lambda: self.compute(derived))
 
 

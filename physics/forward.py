@@ -1,7 +1,5 @@
 """Forward dynamics of one state, in MuJoCo's order: smooth part, contacts, constrained acceleration."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

@@ -3,8 +3,6 @@
 Source: MuJoCo's manual, chapter Computation, section Numerical integration.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 

@@ -1,7 +1,5 @@
 """Files beside a URDF: packages of ROS, and meshes in formats that MuJoCo does not read."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,13 +1,11 @@
 """Outputs: the derived quantities that a simulation writes, as MuJoCo reports them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 from physics.algebra.spatial import Motion, total
 from physics.derived import Derived
-from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, frame
+from physics.dynamics.frame import BODY, GEOM, SITE, XBODY, Frame, frame
 from physics.sensor import sensordata
 from physics.state.layout import COUNTERS, Layout
 from physics.state.reduction import REDUCTIONS
@@ -48,26 +46,22 @@ class Outputs:
         self.program.write_memory("state", start + i, value, self.selected, integer=name in COUNTERS)
 
 
-def _positions(kind: int, field: str) -> Values:
-  """Return the world positions of the frames of all elements of a kind; `field` holds one entry for each."""
+def _frames(kind: int, field: str, read: Callable[[Frame], Sequence[Number]]) -> Values:
+  """Return what `read` gives for the frames of all elements of a kind; the model's `field` counts them."""
 
   def values(derived: Derived) -> Iterable[Number]:
-    model, count = derived.model, getattr(derived.model, field)
-    return flattened(derived.program, lambda i: frame(model, derived.poses, kind, i).world, count)
+    model, poses = derived.model, derived.poses
+    return flattened(derived.program, lambda i: read(frame(model, poses, kind, i)), getattr(model, field))
 
   return values
 
 
-def _rotations(kind: int, field: str) -> Values:
-  """Return the rotation matrices of the frames of all elements of a kind, row by row."""
+def _position(at: Frame) -> Sequence[Number]:
+  return at.world
 
-  def values(derived: Derived) -> Iterable[Number]:
-    model, count = derived.model, getattr(derived.model, field)
-    return flattened(
-      derived.program, lambda i: frame(model, derived.poses, kind, i).rotation.components, count
-    )
 
-  return values
+def _matrix(at: Frame) -> Sequence[Number]:
+  return at.rotation.components
 
 
 def _mass_matrix(derived: Derived) -> Iterable[Number]:
@@ -112,15 +106,15 @@ def _external_forces(derived: Derived) -> Iterable[Number]:
 
 
 VALUES: dict[str, Values] = {
-  "xpos": _positions(XBODY, "nbody"),
-  "xmat": _rotations(XBODY, "nbody"),
+  "xpos": _frames(XBODY, "nbody", _position),
+  "xmat": _frames(XBODY, "nbody", _matrix),
   "xquat": lambda d: flattened(d.program, lambda i: d.poses.quaternion[i].components, d.model.nbody),
-  "xipos": _positions(BODY, "nbody"),
-  "ximat": _rotations(BODY, "nbody"),
-  "geom_xpos": _positions(GEOM, "ngeom"),
-  "geom_xmat": _rotations(GEOM, "ngeom"),
-  "site_xpos": _positions(SITE, "nsite"),
-  "site_xmat": _rotations(SITE, "nsite"),
+  "xipos": _frames(BODY, "nbody", _position),
+  "ximat": _frames(BODY, "nbody", _matrix),
+  "geom_xpos": _frames(GEOM, "ngeom", _position),
+  "geom_xmat": _frames(GEOM, "ngeom", _matrix),
+  "site_xpos": _frames(SITE, "nsite", _position),
+  "site_xmat": _frames(SITE, "nsite", _matrix),
   "subtree_com": lambda d: (x for body, c in enumerate(d.subtree_centers) for x in d.poses.origin[body] + c),
   "subtree_linvel": lambda d: chain.from_iterable(velocity for velocity, _ in d.subtree_momenta),
   "subtree_angmom": lambda d: chain.from_iterable(momentum for _, momentum in d.subtree_momenta),

@@ -1,7 +1,5 @@
 """Writer of a model: MJCF with the files that it refers to, in a folder of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The simulation: many environments of one model, stepped in parallel on one device."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Smooth dynamics: poses, velocities, inertia, and all forces except constraint forces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -81,11 +79,11 @@ class Smooth:
       lambda p, u, n, own, a: p + u - n - own * a, self.passive, self.actuator, needed, armature, qacc
     )
 
-  def stuck(self, forces: list[Number]) -> Smooth:
+  def stuck(self, forces: list[Number]) -> "Smooth":
     """Return the same with the joint forces [nv] of the geoms' adhesion, which count as passive."""
     return replace(self, passive=mapped(lambda p, f: p + f, self.passive, forces))
 
-  def pulled(self, model: Model, pulls: Pulls) -> Smooth:
+  def pulled(self, model: Model, pulls: Pulls) -> "Smooth":
     """Return the same with adhesion actuators."""
     lifts = gravity_compensation(model, self.poses)
     actuated = actuate(model, self.poses, self.tendons, self.state, lifts, pulls)

@@ -1,7 +1,5 @@
 """A control step, traced for one model: evaluate, report, integrate, substep after substep."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

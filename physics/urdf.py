@@ -1,7 +1,5 @@
 """URDF files as they are found: meshes of packages, mimic joints, impossible inertias, a floating base."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

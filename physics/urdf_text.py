@@ -1,7 +1,5 @@
 """Text of a URDF file as its robot: namespaces and encodings as files have them, and macros of xacro."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """Survey of robot files: python -m benchmarks.parity.survey <folder> compares each with MuJoCo C."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import hashlib
@@ -64,7 +62,7 @@ def survey(folder: Path, plan: Plan, record: Record) -> Iterator[Row]:
     workers.stop()
 
 
-def distinct_models(folder: Path, workers: _Workers, record: Record) -> Iterator[Row]:
+def distinct_models(folder: Path, workers: "_Workers", record: Record) -> Iterator[Row]:
   """Yield the files of a folder that MuJoCo compiles to a model that moves, and each such model once."""
   seen = set()
   files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)

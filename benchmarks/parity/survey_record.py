@@ -1,7 +1,5 @@
 """Record of a survey: the outcome for each model, in a file that grows with it, and the counts by source."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import threading
@@ -49,7 +47,7 @@ class Row:
     """Whether it is a URDF that does not agree as MuJoCo loads it, with its base in the world."""
     return self.file.lower().endswith(".urdf") and bool(self.float64) and outcome(self.float64) != OUTCOMES[0]
 
-  def judged(self, kind: str, verdict: str) -> Row:
+  def judged(self, kind: str, verdict: str) -> "Row":
     """Return the row with a verdict in a precision, or on a variant."""
     return dataclasses.replace(self, **{kind: verdict})
 

@@ -1,7 +1,5 @@
 """Worker process that no task can end or hold up for others: one that crashes or takes long is replaced."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -87,13 +87,8 @@ class Browser:
     weight = rendered.model.body_subtreemass[rendered.robot.body] * np.linalg.norm(rendered.model.opt.gravity)
     if weight:
       rendered.model.vis.map.force = WEIGHT / weight
-    self._labels = [
-      self.server.scene.add_label(f"/fixed_bodies/label/{i}", self._side(i)) for i in self._labelled()
-    ]
-
-  def _labelled(self) -> range:
-    """Return the environments with labels of their policies: all, if there is a rival."""
-    return range(self.player.task.num_envs if self.player.rival else 0)
+    labelled = range(self.player.task.num_envs if self.player.rival else 0)
+    self._labels = [self.server.scene.add_label(f"/fixed_bodies/label/{i}", self._side(i)) for i in labelled]
 
   def _side(self, index: int) -> str:
     """Return the checkpoint that acts in an environment."""

@@ -4,8 +4,6 @@ Source: MuJoCo's manual, chapter Computation, section Actuation model; chapter M
 actuators and Force limits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from physics.actuator.drive import AFFINE, DC_MOTOR, FIXED, PID, Drive, Pid, Servo, Signals

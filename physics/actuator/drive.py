@@ -4,8 +4,6 @@ Source: MuJoCo's manual, chapter Computation, sections Stateful actuators and Fo
 actuator/general (dynamics, gain, bias, actrange, actearly, setpoints on a circle) and actuator/pid.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -66,7 +64,7 @@ class Drive(ABC):
     """Return the derivative of that force by velocity."""
     return 0.0
 
-  def at(self, length: Number, velocity: Number) -> Drive:
+  def at(self, length: Number, velocity: Number) -> "Drive":
     """Return the same drive at another length and velocity of the transmission."""
     return type(self)(self.model, self.actuator, replace(self.signals, length=length, velocity=velocity))
 

@@ -4,8 +4,6 @@ Source: MuJoCo's manual, XML Reference, actuator/dcmotor; friction with bristles
 "A new model for control of systems with friction".
 """
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Source: MuJoCo's manual, chapter Modeling, section Muscles; time constants of ac
 "Flexing computational muscle".
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

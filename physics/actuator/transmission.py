@@ -4,8 +4,6 @@ Source: MuJoCo's manual, chapter Computation, section Transmission; XML Referenc
 attributes joint, jointinparent, tendon, site, refsite, cranksite, slidersite and cranklength.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

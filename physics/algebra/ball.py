@@ -1,7 +1,5 @@
 """The minimum of a convex quadratic function within a ball."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from physics.algebra.sparse import SparseFactor, SparseMatrix

@@ -3,8 +3,6 @@
 The text of a program does not grow with the matrix, and blocks that vanish in every lane cost nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Protocol

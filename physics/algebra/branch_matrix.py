@@ -4,8 +4,6 @@ A tree's inertia has entries for a degree of freedom and those above it. Contact
 which cost nothing where no lane has such a contact.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Sparse symmetric matrices and their factors; entries that are known to vanish cost nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from physics.trace.trace import Number
@@ -32,7 +30,7 @@ class SparseMatrix:
         rows[i].append(j)
     return rows
 
-  def add(self, values: Mapping[At, Number]) -> SparseMatrix:
+  def add(self, values: Mapping[At, Number]) -> "SparseMatrix":
     """Return the matrix plus another one [n, n], given by its entries."""
     result = SparseMatrix(self.n, self.entries)
     for at, value in values.items():
@@ -47,7 +45,7 @@ class SparseMatrix:
         y[j] = y[j] + self[i, j] * x[i]
     return y
 
-  def factor(self) -> SparseFactor:
+  def factor(self) -> "SparseFactor":
     """Return the factors of a positive definite matrix, M = L^T D L (MuJoCo's `mj_factorM`).
 
     A tree's inertia, with entries in row i for its ancestors, factors without fill-in (Featherstone

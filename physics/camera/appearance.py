@@ -1,7 +1,5 @@
 """The appearance of a model: colours, materials, textures and lights, as the file has them."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

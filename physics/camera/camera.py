@@ -1,7 +1,5 @@
 """Cameras: images of every environment of a simulation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

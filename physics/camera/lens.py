@@ -1,7 +1,5 @@
 """Camera lens: the direction of each pixel's ray, and the clipping distances."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from physics.model.model import Model
@@ -25,7 +23,9 @@ class Lens:
   far: float  # [m]
 
   @staticmethod
-  def of(model: Model, camera: int, size: tuple[int, int], depths: tuple[float, float] | None = None) -> Lens:
+  def of(
+    model: Model, camera: int, size: tuple[int, int], depths: tuple[float, float] | None = None
+  ) -> "Lens":
     """Return the lens of a camera of the file (-1: none); pixels are square unless the file says more."""
     mj, (width, height) = model.mj, size
     extent, clip = float(mj.stat.extent), mj.vis.map

@@ -1,7 +1,5 @@
 """Renderer: tables of geometry and materials, and memory of images."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,7 +1,5 @@
 """Triangles of meshes and height fields, in trees of bounding boxes for rays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Camera views: geoms and lights in the camera's frame, in every environment."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A capsule has one contact where its segment is nearest to the box. It has a seco
 followed from there over the box, ends or leaves the box.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from physics.algebra.spatial import MINVAL, Vector, dot, select, total

@@ -6,8 +6,6 @@ the other box is clipped against that face, and every remaining corner is a cont
 product of edges, those two edges touch where they are nearest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -198,7 +196,7 @@ class _Face:
   edges: tuple[Vector, Vector]  # and its half sides
 
   @staticmethod
-  def of(one: Shape, two: Shape, number: Number) -> _Face:
+  def of(one: Shape, two: Shape, number: Number) -> "_Face":
     """Return a face, given by number."""
     is_first = number < 2.5
     box = _last(_axis(where(is_first, number, number - 3.0)), _choose(is_first, one, two))

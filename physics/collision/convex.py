@@ -4,8 +4,6 @@ Distance and normal follow from the closest points, or from the direction of lea
 where a face meets a face or an edge there are up to four contacts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

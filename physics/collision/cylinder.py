@@ -1,7 +1,5 @@
 """Contacts of spheres with cylinders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from physics.algebra.spatial import MINVAL, Vector

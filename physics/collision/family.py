@@ -4,8 +4,6 @@ So the code does not grow with the number of pairs. Pairs are unrolled only if t
 more than a bounding test.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -72,7 +70,7 @@ class Shapes:
   def __init__(self, program: Program, keys: Iterable[Any], shapes: list[Shape]) -> None:
     self.keys, self.columns = list(keys), columns_of(program, shapes)
 
-  def side(self, keys: Sequence[Any]) -> Side:
+  def side(self, keys: Sequence[Any]) -> "Side":
     """Return the shapes that one side of a family's pairs has, by the pairs' keys."""
     return Side(self.columns, [self.keys.index(key) for key in keys])
 

@@ -1,7 +1,5 @@
 """Shapes, possible contacts, and contact frames."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,7 +30,7 @@ class Shape:
     return (*self.position, *(x for row in self.rotation for x in row), *self.size)
 
   @staticmethod
-  def of(values: Sequence[Number]) -> Shape:
+  def of(values: Sequence[Number]) -> "Shape":
     """Make a shape of its numbers [15]."""
     rows = (Vector(*values[i : i + 3]) for i in (3, 6, 9))
     x, y, z = values[12:]

@@ -7,8 +7,6 @@ sphere that is in the ground. Other shapes are searched, and agree too; but for 
 margin that polytope stops too early, and MuJoCo's depths are wrong by centimetres.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -43,7 +41,7 @@ class HeightField:
   most: Mapping[int, int]  # prisms that a geom of a kind may be near
 
   @staticmethod
-  def of(model: Model, geom: int) -> HeightField:
+  def of(model: Model, geom: int) -> "HeightField":
     """Return the elevations of a geom."""
     index = int(model.geom_dataid[geom])
     rows, columns, start = (int(x[index]) for x in (model.hfield_nrow, model.hfield_ncol, model.hfield_adr))

@@ -1,7 +1,5 @@
 """Contacts of planes with convex meshes, whose hulls MuJoCo has compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from physics.algebra.spatial import Vector, dot, select

@@ -6,8 +6,6 @@ shape to the second. It may yield inside loops and guarded blocks: a contact is 
 its end it may yield the number of contacts that it lost for lack of room.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Contacts of planes with spheres, capsules, ellipsoids, cylinders and boxes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ class Plane:
   margin: Number
 
   @staticmethod
-  def of(shape: Shape, margin: Number) -> Plane:
+  def of(shape: Shape, margin: Number) -> "Plane":
     """Return the plane of a shape."""
     return Plane(shape.position, shape.rotation.column(2), margin)
 

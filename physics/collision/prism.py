@@ -5,8 +5,6 @@ stands over u >= 0, v >= 0, u / width + v / depth <= 1. Its underside is flat, i
 heights.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -78,7 +76,7 @@ class Prism:
       yield v[a], v[b] - v[a]
 
   @property
-  def faces(self) -> Iterator[Face]:
+  def faces(self) -> Iterator["Face"]:
     """Faces [5]: top, underside, and three walls, the slanted one first."""
     rise_u, rise_v = self.slopes
     steepness = 1.0 / sqrt(1.0 + rise_u * rise_u + rise_v * rise_v)

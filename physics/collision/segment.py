@@ -1,7 +1,5 @@
 """Contacts among spheres and capsules: a sphere is a capsule of length zero."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,7 +21,7 @@ class Segment:
   axis: Vector = AXES[2]
 
   @staticmethod
-  def of(shape: Shape) -> Segment:
+  def of(shape: Shape) -> "Segment":
     """Return the segment of a sphere or capsule; the second size of a sphere is zero."""
     axis = shape.rotation.column(2)
     return Segment(shape.position, axis * shape.size[1], shape.size[0], axis)

@@ -4,8 +4,6 @@ Source: MuJoCo's manual, chapter Computation, sections Transmission (body) and C
 XML Reference, geom/adhesion and actuator/adhesion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from physics.actuator.transmission import adhesive_bodies

@@ -1,7 +1,5 @@
 """Sums over the contacts of each body: forces, or the entries of a stiffness, in group memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from physics.trace.each import Each, follow, places

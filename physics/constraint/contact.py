@@ -1,7 +1,5 @@
 """Contact constraints for the solver: rows, residuals, forces, curvature; costs are in `cone.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from physics.algebra.spatial import (
@@ -77,7 +75,7 @@ class WorldContacts(Residuals):
     sums.add(entry["body"], force.components)
     return self._project(sums)
 
-  def stiffness(self, unsolved: Mask, lanes: Array | None = None) -> BodyStiffnesses:
+  def stiffness(self, unsolved: Mask, lanes: Array | None = None) -> "BodyStiffnesses":
     """Return by body the curvature of the cost in its acceleration, at the stored residuals.
 
     `lanes` [bodies] receives where each body has contacts; only such bodies then have a stiffness.

@@ -1,7 +1,5 @@
 """The rows of a contact: directions at its point, along and about which it pushes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +16,7 @@ class ContactRows:
   angular: list[Vector]  # [0, 1 or 3] spin and rolling
 
   @staticmethod
-  def of(contact: Entry, first: Vector, dim: int) -> ContactRows:
+  def of(contact: Entry, first: Vector, dim: int) -> "ContactRows":
     """Return the `dim` rows of a contact with first tangent `first`, scaled by its friction."""
     normal = Vector(*contact.vector("normal"))
     if dim == 1:

@@ -3,8 +3,6 @@
 Source: MuJoCo's manual, chapter Computation, section Constraint model, Equality; XML Reference, equality.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

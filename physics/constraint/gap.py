@@ -6,8 +6,6 @@ Source: MuJoCo's manual, chapter Computation, section Constraint model (Adhesion
 geom/adhesion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

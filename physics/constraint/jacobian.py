@@ -5,8 +5,6 @@ degree of freedom that some contact moves. In a pile of free bodies nearly all o
 contact has rows over the twelve of its two bodies, which each lane reads and adds at its own place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, cast
 
@@ -26,7 +24,7 @@ from physics.trace.trace import Array, Index, Number, Truth, has_bit, maximum, m
 FEWEST = 4  # free bodies from which on rows over two bodies cost less than rows over all
 
 
-def jacobian_of(model: Model, p: Poses, moving: MovingPairs, found: LaneList, dim: int) -> Jacobian:
+def jacobian_of(model: Model, p: Poses, moving: MovingPairs, found: LaneList, dim: int) -> "Jacobian":
   """Return the Jacobian of contacts that serves a model."""
   assembled = outgrows(found.capacity * dim, model.nv)  # FreeJacobian adds to no other matrix
   kind = FreeJacobian if assembled and _is_pile(model, moving) else JointJacobian

@@ -4,8 +4,6 @@ A row with residual r = J qacc - aref costs 1/2 D r^2 where it acts (manual, cha
 Constraint model).
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import operator

@@ -1,7 +1,5 @@
 """Contacts between moving bodies: each lane packs its own contacts into its slots."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

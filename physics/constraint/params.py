@@ -4,8 +4,6 @@ Source: manual, chapter Computation, section Constraint model. Constants are com
 that depend on the state are traced.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Any

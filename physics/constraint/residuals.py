@@ -1,7 +1,5 @@
 """Residuals of contacts for the solver: stored for each row, moved by its steps; the base of both kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Constraint rows of friction loss and limits, for joints and tendons, in MuJoCo's order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Friction forces of one contact that stop its slip, as far as its normal force allows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Source: MuJoCo's manual, XML Reference, geom/surfacevel; chapter Computation, section Constraint model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from physics.algebra.spatial import Motion, Vector, cross, dot, vector

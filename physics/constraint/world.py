@@ -4,8 +4,6 @@ If any lane is near, a candidate gets an entry in the list of the group, which h
 height fields of very small cells they are more than a GPU has memory for: each lane has its share.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Polygons lie in memory with a corner per place; each lane has its own number of corners.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import reduce
 
@@ -63,7 +61,7 @@ class Polygon:
       second = select(number + 1.0 < self.count, self.at(place + 1), self.at(0))
       yield exists, self.at(place), second
 
-  def become(self, other: Polygon, lanes: Truth) -> None:
+  def become(self, other: "Polygon", lanes: Truth) -> None:
     """Take over another polygon's corners in some lanes."""
     with self.program.loop(self.capacity) as place:
       self.program.break_if_none(lanes & (self.program.table(self.numbers, place) < other.count))

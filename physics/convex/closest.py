@@ -5,8 +5,6 @@ four of its points walks towards the origin: each step adds the point that is fa
 the corners of the part that is closest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -4,8 +4,6 @@ A sphere's core is its centre and a capsule's is a segment; other shapes are the
 distance of two shapes is their cores' distance less both radii, also where they overlap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -4,8 +4,6 @@ As in MuJoCo, one part is clipped by the outline of the other, the reference fac
 result are contacts. An edge of a capsule or a cylinder is the line on its side that touches.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from physics.algebra.spatial import Vector, cross, dot, select

@@ -4,8 +4,6 @@ A part of a shape is given by three of its vertices, equal ones counted once: a 
 face.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

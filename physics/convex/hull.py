@@ -5,8 +5,6 @@ The first two are a cube with half sides of 1, which a box stretches by its size
 which count as polygons of sixteen sides where they meet other faces, as in MuJoCo.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -55,7 +53,7 @@ class Hulls:
   ring: tuple[float, ...]  # vertices of the faces, clockwise from outside
 
   @staticmethod
-  def of(mj: Any, meshes: Sequence[int]) -> Hulls:
+  def of(mj: Any, meshes: Sequence[int]) -> "Hulls":
     """Return the hulls of the cube, the caps and some meshes of a mujoco.MjModel."""
     builder = _Builder()
     builder.add(CUBE, *_cube())

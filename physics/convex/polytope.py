@@ -12,8 +12,6 @@ of their squares. Inside the hole both sums vanish; on the rim they give the nex
 both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

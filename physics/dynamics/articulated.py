@@ -7,8 +7,6 @@ reference, and are moved to the reference of the body that carries it: where bot
 without light links, nothing is transformed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol

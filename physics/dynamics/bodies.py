@@ -3,8 +3,6 @@
 `physics/trace/each.py` builds the loops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from itertools import groupby

@@ -3,8 +3,6 @@
 Source: MuJoCo's XML Reference, body/camera/mode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

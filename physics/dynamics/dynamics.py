@@ -1,7 +1,5 @@
 """The equations of motion M qacc + bias = force: composite rigid bodies and recursive Newton-Euler."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 

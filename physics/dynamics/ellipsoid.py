@@ -4,8 +4,6 @@ Source: MuJoCo's manual, chapter Computation, section Fluid forces, Ellipsoid mo
 leaves out the part of added mass that depends on the acceleration.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

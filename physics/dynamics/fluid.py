@@ -3,8 +3,6 @@
 Source: MuJoCo's manual, chapter Computation, section Fluid forces, Inertia model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Frames fixed in bodies: of bodies, their inertias, geoms, sites and cameras."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +26,7 @@ class Frame:
     """World position [m]."""
     return self.origin + self.position
 
-  def offset(self, other: Frame) -> Vector:
+  def offset(self, other: "Frame") -> Vector:
     """Return the vector [m] from another frame's position to this one's."""
     return (self.position - other.position) + (self.origin - other.origin)
 

@@ -1,7 +1,5 @@
 """Inverse inertia in the reference pose, `*_invweight0`, which scales the softness of constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Positions are relative to the origin of the body's tree, which is the present po
 the state of a robot a kilometre from the world's origin has the same relative precision as one at the origin.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

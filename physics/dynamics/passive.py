@@ -3,8 +3,6 @@
 Source: MuJoCo's manual, chapter Computation, section Passive forces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -6,8 +6,6 @@ a ball, both ends of the range in which a tendon is slack.
 Source: MuJoCo's XML Reference, joint/springyield and tendon/springyield.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from physics.algebra.spatial import Quaternion

@@ -13,8 +13,6 @@ A thin body, such as a needle, has it with its gyroscopic torque: about its long
 residue that meets next to no inertia. Its accelerations are refined too, by torques about principal axes.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Subtrees of bodies: their masses and centres of mass."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from physics.algebra.spatial import FLAT, MINVAL, Inertia, Vector, select, vector

@@ -1,7 +1,5 @@
 """Inertia of a long model: a matrix-free operator on joint rates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from physics.algebra.sparse import At, SparseMatrix
@@ -43,7 +41,7 @@ class TreeInertia:
   def __getitem__(self, at: At) -> Number:
     return self.entries[at]
 
-  def add(self, values: Mapping[At, Number]) -> TreeInertia | SparseMatrix:
+  def add(self, values: Mapping[At, Number]) -> "TreeInertia | SparseMatrix":
     """Return the sum with a matrix, given by its entries; a matrix unless they are on the diagonal."""
     if any(i != j for i, j in values):
       return SparseMatrix(self.n, self.entries).add(values)

@@ -4,8 +4,6 @@ Source: MuJoCo's XML Reference, tendon/spatial/geom and its attribute sidesite. 
 plane of both ends and a sphere's centre, or across a cylinder's axis, along which it climbs evenly.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TypeAlias

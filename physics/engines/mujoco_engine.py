@@ -1,7 +1,5 @@
 """MuJoCo C with the interface of `Simulation`."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 

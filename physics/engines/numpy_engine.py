@@ -1,7 +1,5 @@
 """The traced program run by NumPy, with the interface of `Simulation`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """MuJoCo C on a robot's own file, in place of the training's model."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 import torch

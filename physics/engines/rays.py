@@ -1,7 +1,5 @@
 """Ray casting by MuJoCo C."""
 
-from __future__ import annotations
-
 import mujoco
 import numpy as np
 

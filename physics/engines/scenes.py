@@ -1,7 +1,5 @@
 """Camera scenes in MuJoCo C's states, by the traced program in float64."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Comparison of the engine with MuJoCo C on any model, as a table: `python -m physics.parity robot.xml`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import warnings

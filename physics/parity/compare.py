@@ -5,8 +5,6 @@ The bound is wider where a change of state and constants by one unit in the last
 result of MuJoCo C by more.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """Contact points of both engines, compared per pair of bodies in any order."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools

@@ -1,7 +1,5 @@
 """Errors of the engine's solver and of MuJoCo C's, both stopped after the file's number of iterations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from physics.model.model import Floats, Model

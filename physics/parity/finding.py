@@ -1,7 +1,5 @@
 """Finding of a comparison: the errors of one quantity, and their bounds."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -18,7 +16,7 @@ class Finding:
   bound: Floats
   median: float = np.inf  # bound of the median error
 
-  def at(self, states: Bools) -> Finding:
+  def at(self, states: Bools) -> "Finding":
     """Return the finding restricted to some of the states [num_states]; as it is if none is left."""
     if not states.any():
       return self

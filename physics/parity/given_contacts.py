@@ -1,7 +1,5 @@
 """MuJoCo C with the contacts that the engine found, where a search has several right answers."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Search for contacts in a kernel, which rounds otherwise than NumPy in float32."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from physics.model.model import Floats

@@ -1,7 +1,5 @@
 """Open-loop rollouts compared with MuJoCo C; its own sensitivity to float32 bounds the divergence."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

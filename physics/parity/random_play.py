@@ -1,7 +1,5 @@
 """Random play: long runs under random controls, which show dropped contacts and divergence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import mujoco

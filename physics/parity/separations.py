@@ -4,8 +4,6 @@ Where shapes overlap, or lie flush, a search has several answers: of two equally
 engine takes its first, and MuJoCo C's contacts of faces may push along one that its search did not find.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import mujoco

@@ -1,7 +1,5 @@
 """Verdict on a model: whether the engine agrees with MuJoCo C, in float64, in float32 or in both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Grid traversal of height fields by rays, from cell to cell."""
 
-from __future__ import annotations
-
 from physics.algebra.spatial import MINVAL, Vector
 from physics.collision.hfield import HeightField
 from physics.ray.ray import NONE, ray_box, ray_box_faces

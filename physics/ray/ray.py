@@ -6,8 +6,6 @@ distance to the nearest point of the surface in lengths of the direction, `NONE`
 A `size` [3] is `geom_size` [m], and so are radii and half lengths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """Lidars and height scans: many rays from one body, cast in all environments by a separate kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol

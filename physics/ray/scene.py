@@ -1,7 +1,5 @@
 """The scene that rays meet: the geoms of a model at an instant."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -50,7 +48,7 @@ class Triangles:
   radius: float  # of a sphere about the origin that holds them all [m]
 
   @staticmethod
-  def of(model: Model, geom: int) -> Triangles:
+  def of(model: Model, geom: int) -> "Triangles":
     """Read the faces of a mesh geom."""
     mj, mesh = model.mj, int(model.geom_dataid[geom])
     first, vertex = int(mj.mesh_faceadr[mesh]), int(mj.mesh_vertadr[mesh])

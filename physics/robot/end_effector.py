@@ -1,7 +1,5 @@
 """End effector of an arm: its tip, and the joints that move it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Feet of a robot: for each leg the body that is on the ground, and its shapes that touch it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

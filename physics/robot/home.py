@@ -1,7 +1,5 @@
 """Home pose of a robot: a keyframe of its file, or found with its feet below its hips and its knees bent."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Mirror symmetry of a robot: each joint's partner when left and right are exchanged, and its sign."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

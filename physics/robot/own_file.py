@@ -1,7 +1,5 @@
 """A robot's own file as a world to walk in: as it stands, with what training measures."""
 
-from __future__ import annotations
-
 import mujoco
 from mujoco import mjtGeom, mjtTrn
 

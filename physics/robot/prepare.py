@@ -1,7 +1,5 @@
 """Preparation of a robot for training: foot sensors, a site, held joints, keyframe, time step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import mujoco

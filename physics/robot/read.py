@@ -1,7 +1,5 @@
 """Reader of any robot: legs or an arm, as the file says."""
 
-from __future__ import annotations
-
 import logging
 
 import mujoco

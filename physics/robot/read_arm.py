@@ -1,7 +1,5 @@
 """Reader of an arm: its description, and a model ready to learn to reach."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 

@@ -1,7 +1,5 @@
 """Reader of a legged robot: its description, and a model ready to learn to walk."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 

@@ -1,7 +1,5 @@
 """Servos of a robot: a position servo for each joint, with gains from the file, or guessed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

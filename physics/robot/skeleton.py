@@ -1,7 +1,5 @@
 """Kinematic tree of a robot at a pose: chains of bodies, joint anchors and axes, lowest points."""
 
-from __future__ import annotations
-
 import functools
 
 import mujoco

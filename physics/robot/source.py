@@ -1,7 +1,5 @@
 """Reader of robot files, MJCF or URDF, reduced to the parts that walking or reaching needs."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from pathlib import Path

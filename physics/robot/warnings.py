@@ -1,7 +1,5 @@
 """Warnings about a robot's frame, servos and home pose."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import mujoco

@@ -1,7 +1,5 @@
 """Workspace of an arm: joint loads, a home pose in its middle, and positions that its tip can reach."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

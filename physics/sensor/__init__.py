@@ -3,8 +3,6 @@
 Source: MuJoCo's XML Reference, section sensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from physics.derived import Derived

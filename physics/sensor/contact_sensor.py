@@ -1,7 +1,5 @@
 """Contact sensors: the contacts that match, and the fields that a sensor reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

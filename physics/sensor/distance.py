@@ -1,7 +1,5 @@
 """Distance sensors: the nearest points of two geoms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Frame sensors: poses, velocities, accelerations, interaction forces, and inertial units."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 

@@ -5,8 +5,6 @@ delay and interval. As with delayed controls, a time that is a whole number of t
 Sensors measure at the start of a time step, in Runge-Kutta's method too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from physics.algebra.spatial import dot

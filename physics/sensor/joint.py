@@ -1,7 +1,5 @@
 """Joint, tendon and actuator sensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,18 +9,6 @@ from physics.algebra.spatial import Quaternion, dot, total
 from physics.derived import Derived
 from physics.sensor.kinds import Kind, Reading, Sensor
 from physics.trace.trace import Number, where
-
-
-def _joint_position(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  return [derived.state.qpos[sensor.model.jnt_qposadr[sensor.id]]]
-
-
-def _joint_velocity(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  return [derived.state.qvel[sensor.model.jnt_dofadr[sensor.id]]]
-
-
-def _joint_force(derived: Derived, sensor: Sensor) -> Sequence[Number]:
-  return [derived.smooth.actuator[sensor.model.jnt_dofadr[sensor.id]]]
 
 
 def _ball_rotation(derived: Derived, sensor: Sensor) -> Sequence[Number]:
@@ -68,15 +54,15 @@ def _limit_force(derived: Derived, row: int) -> Number:
 
 
 JOINT_READINGS: dict[Kind, Reading] = {
-  Kind.JOINTPOS: _joint_position,
-  Kind.JOINTVEL: _joint_velocity,
+  Kind.JOINTPOS: lambda derived, sensor: [derived.state.qpos[sensor.model.jnt_qposadr[sensor.id]]],
+  Kind.JOINTVEL: lambda derived, sensor: [derived.state.qvel[sensor.model.jnt_dofadr[sensor.id]]],
   Kind.ACTUATORPOS: lambda derived, sensor: [derived.smooth.actuated.length[sensor.id]],
   Kind.ACTUATORVEL: lambda derived, sensor: [derived.smooth.actuated.velocity[sensor.id]],
   Kind.ACTUATORFRC: lambda derived, sensor: [derived.smooth.actuated.force[sensor.id]],
   Kind.TENDONPOS: lambda derived, sensor: [derived.smooth.tendons.length[sensor.id]],
   Kind.TENDONVEL: lambda derived, sensor: [derived.smooth.tendons.velocity[sensor.id]],
   Kind.TENDONACTFRC: _actuator_force_on_tendon,
-  Kind.JOINTACTFRC: _joint_force,
+  Kind.JOINTACTFRC: lambda derived, sensor: [derived.smooth.actuator[sensor.model.jnt_dofadr[sensor.id]]],
   Kind.BALLQUAT: _ball_rotation,
   Kind.BALLANGVEL: _ball_velocity,
   Kind.JOINTLIMITPOS: _limit("joint", _limit_position),

@@ -1,7 +1,5 @@
 """Kinds of sensors, and the record of one sensor: its kind, elements and options."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -80,7 +78,7 @@ class Sensor:
   cutoff: Number
 
   @staticmethod
-  def of(model: Model, index: int) -> Sensor:
+  def of(model: Model, index: int) -> "Sensor":
     """Read a sensor's record."""
     fields = ("objtype", "objid", "reftype", "refid", "dim", "type")
     objtype, objid, reftype, refid, size, kind = (int(getattr(model, f"sensor_{f}")[index]) for f in fields)

@@ -3,8 +3,6 @@
 Source: MuJoCo's XML Reference, section sensor/rangefinder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

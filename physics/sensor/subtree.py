@@ -1,7 +1,5 @@
 """Subtree sensors, and sensors of the whole model: momenta, energy and time."""
 
-from __future__ import annotations
-
 from physics.algebra.spatial import Vector
 from physics.derived import Derived
 from physics.sensor.kinds import Kind, Reading, Sensor

@@ -1,7 +1,5 @@
 """Touch sensors: the sum of a body's normal contact forces within a site's shape."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from physics.algebra.spatial import dot

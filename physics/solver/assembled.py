@@ -1,7 +1,5 @@
 """The assembled Newton matrix but for couplings: M, the stiffness of contacts with the world, a diagonal."""
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence

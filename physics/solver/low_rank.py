@@ -1,7 +1,5 @@
 """Low-rank solves: a factored matrix plus V V^T for few columns V, found as the program runs (Woodbury)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import Any

@@ -6,8 +6,6 @@ Computation, section Solver algorithms). M x and the constraints' residuals are 
 iteration applies M and the Jacobian once, to its step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce

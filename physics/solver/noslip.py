@@ -7,8 +7,6 @@ gains less than `noslip_tolerance`. MuJoCo takes contacts in another order. Wher
 a box, or where the sweeps end early, the forces depend on it.
 """
 
-from __future__ import annotations
-
 import math
 
 from physics.algebra.block_matrix import factored

@@ -7,8 +7,6 @@ with the constraints that acted. At qacc itself a contact that brakes a fall wou
 0.3 in Gymnasium's humanoid, and 1 in its ant.
 """
 
-from __future__ import annotations
-
 import functools
 
 from physics.algebra.spatial import total

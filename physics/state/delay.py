@@ -10,8 +10,6 @@ nsample, interp and delay. MuJoCo compares accumulated times: their rounding can
 steps to the next sample; here such a delay is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The layout of the state memory `[row, env]`: the rows of each field."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

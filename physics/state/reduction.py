@@ -1,7 +1,5 @@
 """Reductions of a quantity over the time steps of one launch: mean and maximum."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from physics.trace.trace import Array, Number, Program, maximum

@@ -1,7 +1,5 @@
 """The state that dynamics start from, and its copy in group memory while substeps run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

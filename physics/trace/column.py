@@ -1,7 +1,5 @@
 """Columns: numbers that are known before a loop and read at an index inside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -7,8 +7,6 @@ per lane. A `LanePool` packs items of all lanes, so that lanes share the work on
 gives the same constant is not stored: reading it gives the constant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,7 +18,7 @@ from physics.trace.trace import Array, Index, Mask, Number, Program, Scalar, Tru
 class Entry:
   """One entry of a list, inside a loop over it: `entry["field"]` reads, `entry["field"] = x` writes."""
 
-  def __init__(self, owner: CompactList, index: Index) -> None:
+  def __init__(self, owner: "CompactList", index: Index) -> None:
     self.owner, self.index = owner, index
 
   def __getitem__(self, field: str) -> Any:

@@ -5,8 +5,6 @@ that repeats, `body` is an int, and the lists are Python's. Else it is a `Place`
 arrays, and the model's facts about a body are read from a table by `entry`, `follow` and `alike`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias

@@ -4,10 +4,8 @@ The C++ body goes into one `wp.func_native`, called by a kernel of a few paramet
 program alone, byte for byte, so that Warp's kernel cache finds it again in the next process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +59,13 @@ def room(array: Array, lanes: int) -> int:
 class _Native(Writer):
   """The writer of C++ text, with loops kept rolled or left to the compiler, and some blocks as functions."""
 
+  LINES: ClassVar[dict[str, str]] = {
+    "lane": "const T {s.result.name} = lane_numbers_();",
+    "read": "const T {s.result.name} = read_({s.op}, {0});",
+    "when_any": "if (any_({0})) {{",
+    "when_equal": "if ({0} == {1}) {{",
+    "when_less": "if ({0} < {1}) {{",
+  }
   closing = "}"
 
   def __init__(self, program: Program, lanes: int, rolled: bool, parts: dict[Statement, Part]) -> None:
@@ -107,7 +112,7 @@ class _Native(Writer):
       return arg.name
     if isinstance(arg, bool):
       return "ALL" if arg else "not_(ALL)"
-    return str(arg) if isinstance(arg, int) else f"F({_float(arg)})"
+    return str(arg) if isinstance(arg, int) else f"F({_floats([arg])[0]})"
 
   def emit_op(self, s: Statement) -> Iterator[str]:
     integral = s.op in ("bit", "iadd", "isub", "imul")
@@ -139,9 +144,6 @@ class _Native(Writer):
     asked = (number, *(self.value(_real(x)) for x in direction), self.value(lanes))
     yield f"const T {s.result.name} = farthest_({', '.join((*tables, *asked))});"
 
-  def emit_lane(self, s: Statement) -> Iterator[str]:
-    yield f"const T {s.result.name} = lane_numbers_();"
-
   def emit_take(self, s: Statement) -> Iterator[str]:
     index, size, lane = s.args
     name, arguments = self.across("take", (self.value(_real(index)),), lane)
@@ -162,9 +164,6 @@ class _Native(Writer):
   def emit_store(self, s: Statement) -> Iterator[str]:
     index, value, kind = s.args
     yield f"{s.op}[{self.value(index)}] = {self.value(_real(value) if kind is Scalar else value)};"
-
-  def emit_read(self, s: Statement) -> Iterator[str]:
-    yield f"const T {s.result.name} = read_({s.op}, {self.value(s.args[0])});"
 
   def emit_write(self, s: Statement) -> Iterator[str]:
     row, value, mask, integer = s.args
@@ -191,15 +190,6 @@ class _Native(Writer):
     yield f"for (unsigned left = lanes_({self.value(mask)}); left;) {{"
     yield f"  const int {i} = index_({number.name}, lowest_(left));"
     yield f"  left &= (left - 1) & ~lanes_(is_({number.name}, {i}));"
-
-  def emit_when_any(self, s: Statement) -> Iterator[str]:
-    yield f"if (any_({self.value(s.args[0])})) {{"
-
-  def emit_when_equal(self, s: Statement) -> Iterator[str]:
-    yield f"if ({self.value(s.args[0])} == {self.value(s.args[1])}) {{"
-
-  def emit_when_less(self, s: Statement) -> Iterator[str]:
-    yield f"if ({self.value(s.args[0])} < {self.value(s.args[1])}) {{"
 
   def emit_break_if_none(self, s: Statement) -> Iterator[str]:
     yield f"if (!any_({self.value(s.args[0])})) break;"
@@ -315,10 +305,6 @@ def _ctype(value: Value) -> str:
 
 def _real(value: object) -> object:
   return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _float(value: float) -> str:
-  return _floats([value])[0]
 
 
 def _floats(values: Sequence[float]) -> list[str]:

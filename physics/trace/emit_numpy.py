@@ -1,7 +1,5 @@
 """The NumPy text of traced programs: the oracle in float64, and what float32 rounds."""
 
-from __future__ import annotations
-
 import itertools
 import linecache
 import weakref
@@ -43,6 +41,16 @@ def _tables(program: Program) -> dict[str, Any]:
 class _Numpy(Writer):
   """The writer of Python text: values are arrays over environments, group memory is a list of arrays."""
 
+  LINES: ClassVar[dict[str, str]] = {
+    "load": "{s.result.name} = {s.op}[{0}]",
+    "lane": "{s.result.name} = np.arange(len(full), dtype=full.dtype)",
+    "read": "{s.result.name} = {s.op}[{0}].copy()",
+    "for": "for {s.result.name} in range({0}, {1}):",
+    "when_any": "if np.any({0}):",
+    "when_equal": "if {0} == {1}:",
+    "when_less": "if {0} < {1}:",
+    "break_if_none": "if not np.any({0}): break",
+  }
   closing = "  pass"
   OPS: ClassVar[dict[str, str]] = {
     "min": "np.minimum", "max": "np.maximum", "sqrt": "np.sqrt", "abs": "np.abs", "sin": "np.sin",
@@ -87,9 +95,6 @@ class _Numpy(Writer):
       text = f"-{a[0]}" if s.op == "neg" else f"{self.OPS[s.op]}({', '.join(a)})"
     yield f"{s.result.name} = {text}"
 
-  def emit_load(self, s: Statement) -> Iterator[str]:
-    yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}]"
-
   def emit_table(self, s: Statement) -> Iterator[str]:
     entry = f"{s.op}[{self.value(s.args[0])}]"
     yield f"{s.result.name} = {entry if isinstance(s.result, Index) else f'np.full_like(full, {entry})'}"
@@ -103,9 +108,6 @@ class _Numpy(Writer):
     tables, *asked, _ = s.args
     values = (f"full + {self.value(asked[0])}", *map(self.value, asked[1:]))
     yield f"{s.result.name} = farthest({', '.join((*tables[:5], *values))})"
-
-  def emit_lane(self, s: Statement) -> Iterator[str]:
-    yield f"{s.result.name} = np.arange(len(full), dtype=full.dtype)"
 
   def emit_take(self, s: Statement) -> Iterator[str]:
     index, size, lane = s.args
@@ -148,33 +150,15 @@ class _Numpy(Writer):
       text = f"full == {0 if value else 1}" if kind is Mask else f"full + {self.value(value)}"
     yield f"{s.op}[{self.value(index)}] = {text}"
 
-  def emit_read(self, s: Statement) -> Iterator[str]:
-    yield f"{s.result.name} = {s.op}[{self.value(s.args[0])}].copy()"
-
   def emit_write(self, s: Statement) -> Iterator[str]:
     row, value, mask, _ = s.args
     target = f"{s.op}[{self.value(row)}]"
     yield f"{target} = np.where({self.value(mask)}, {self.value(value)}, {target})"
 
-  def emit_for(self, s: Statement) -> Iterator[str]:
-    yield f"for {s.result.name} in range({self.value(s.args[0])}, {self.value(s.args[1])}):"
-
   def emit_for_value(self, s: Statement) -> Iterator[str]:
     number, mask = s.args
     held = f"{number.name}[np.broadcast_to({self.value(mask)}, full.shape)]"
     yield f"for {s.result.name} in np.unique({held}).astype(int).tolist():"
-
-  def emit_when_any(self, s: Statement) -> Iterator[str]:
-    yield f"if np.any({self.value(s.args[0])}):"
-
-  def emit_when_equal(self, s: Statement) -> Iterator[str]:
-    yield f"if {self.value(s.args[0])} == {self.value(s.args[1])}:"
-
-  def emit_when_less(self, s: Statement) -> Iterator[str]:
-    yield f"if {self.value(s.args[0])} < {self.value(s.args[1])}:"
-
-  def emit_break_if_none(self, s: Statement) -> Iterator[str]:
-    yield f"if not np.any({self.value(s.args[0])}): break"
 
   def emit_clear(self, s: Statement) -> Iterator[str]:
     yield f"{s.args[0].name} = np.zeros(full.shape, int)"

@@ -5,8 +5,6 @@ as many as a vector holds. Of a hull with more than as many clusters, the others
 bounding spheres reach farther than what has been found.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

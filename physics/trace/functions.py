@@ -1,7 +1,5 @@
 """Functions of traced or constant numbers; constants fold while tracing."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

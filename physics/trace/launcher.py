@@ -1,7 +1,5 @@
 """Launcher of kernels over all environments, in slices for CPU threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import count, pairwise
@@ -20,7 +18,7 @@ GIGA = 1e9
 SLICES_PER_THREAD = 4  # more slices than threads, so environments with many contacts delay no others
 Parameters = tuple[int, int, int]  # substeps, stride, integrate: see `step.trace_step`
 Launches = list[list[wp.Launch]]  # for each slice, the launches of every program
-_recordings: WeakValueDictionary[int, Recording] = WeakValueDictionary()  # by number
+_recordings: WeakValueDictionary[int, "Recording"] = WeakValueDictionary()  # by number
 _numbers = count()
 _stacks: dict[torch.device, int] = {}  # what CUDA has reserved for each thread's stack so far [bytes]
 
@@ -76,14 +74,14 @@ class Launcher:
     self._pool = start_threads(self._others, stack) if self._others else None
 
   @staticmethod
-  def of(programs: Sequence[Program], device: torch.device, groups: int, threads: int) -> Launcher:
+  def of(programs: Sequence[Program], device: torch.device, groups: int, threads: int) -> "Launcher":
     """Return the launcher of traced programs, on a number of lane groups."""
     kernels = [build_kernel(program, device.type) for program in programs]
     return Launcher(kernels, device, groups, threads, stack_bytes(programs))
 
   def record(
     self, inputs: Sequence[Any], widths: Sequence[int] = (), memory: Sequence[torch.Tensor] = ()
-  ) -> Recording:
+  ) -> "Recording":
     """Record the launches of each slice of the work on these inputs.
 
     `widths` are the threads that each kernel has for a part of the work, by default one. `memory` is used by

@@ -5,8 +5,6 @@ parameters are the values, and pointers to the memory that it shares with the re
 as much of them as before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Rows: one quantity of several components for each element, in group memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import Any, Generic, Protocol, TypeVar, cast

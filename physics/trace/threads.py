@@ -1,7 +1,5 @@
 """CPU threads that run kernels, with stacks that hold the arrays of their programs."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Sequence

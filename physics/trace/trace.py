@@ -16,8 +16,6 @@ Python code cannot use the value of a traced number. These raise a TypeError: `i
 A value is known only in the block that computes it: to use it after the block has ended raises a NameError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
@@ -57,7 +55,7 @@ class Array:
   """
 
   def __init__(
-    self, program: Program, name: str, size: int, kind: type[Value], alone: int | None = None
+    self, program: "Program", name: str, size: int, kind: type[Value], alone: int | None = None
   ) -> None:
     self.program, self.name, self.size, self.kind = program, name, size, kind
     self.alone = size if alone is None else alone
@@ -88,7 +86,7 @@ class Array:
     """
     self.program.put(self, index, value, mask, lane)
 
-  def fill(self, values: Sequence[object] | Array) -> None:
+  def fill(self, values: "Sequence[object] | Array") -> None:
     """Write the values from the first element on."""
     if isinstance(values, Array) and self.program.repeats:
       with self.program.loop(len(values)) as each:
@@ -342,7 +340,7 @@ class Program:
 
   # -- the end
 
-  def finish(self) -> Program:
+  def finish(self) -> "Program":
     """Drop values that nothing reads; return self."""
     read = prune(self.body)
     self.arrays = [array for array in self.arrays if array.name in read]

@@ -1,9 +1,7 @@
 """The base of the writers of traced programs: statements in order, and the fields that a push writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from physics.trace.compact import LaneList
 from physics.trace.statement import BLOCKS, Statement, walk
@@ -23,8 +21,12 @@ INFIX = {
 
 
 class Writer:
-  """The writer of a program: a method `emit_<kind>` for each kind of statement, and how a block closes."""
+  """The writer of a program: a line or a method `emit_<kind>` for each kind of statement, and a block's end.
 
+  A line has the places {s}, the statement, and {0}, {1}: its arguments.
+  """
+
+  LINES: ClassVar[dict[str, str]]
   closing: str
 
   def __init__(self, program: Program) -> None:
@@ -33,10 +35,17 @@ class Writer:
   def block(self, body: list[Statement], indent: str) -> Iterator[str]:
     """Yield the lines of statements."""
     for statement in body:
-      yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
+      if line := self.LINES.get(statement.kind):
+        yield indent + line.format(*map(self.value, statement.args), s=statement)
+      else:
+        yield from (indent + line for line in getattr(self, "emit_" + statement.kind)(statement))
       if statement.kind in BLOCKS:
         yield from self.block(statement.body, indent + "  ")
         yield indent + self.closing
+
+  def value(self, arg: Any) -> str:
+    """Return the text of an argument: a traced value, or a constant."""
+    raise NotImplementedError
 
   def stored(self, push: Statement) -> list[tuple[Array, Any]]:
     """Return the fields that a push onto a lane list has to write, with values: those that are read."""

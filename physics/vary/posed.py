@@ -1,7 +1,5 @@
 """Poses of a state in a program of their own, for rays and cameras."""
 
-from __future__ import annotations
-
 from physics.dynamics.kinematics import Mocap, Poses, poses
 from physics.model.model import Model
 from physics.state.layout import Layout

@@ -6,8 +6,6 @@ runs before every step, stores the numbers that it derived from, and does nothin
 The step reads both kinds of blocks instead of the model's constants.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any

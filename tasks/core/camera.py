@@ -1,7 +1,5 @@
 """Cameras of a task: how often they see, how late, and how well."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sensors of a task: what a policy measures, rays and cameras."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -217,6 +217,7 @@ def test_the_program_above_has_everything_that_can_be_emitted():
   program, _ = whole_language()
   statements = list(walk(program.body))
   emitted = {name.removeprefix("emit_") for name in dir(emit._Native) if name.startswith("emit_")}
+  emitted |= {*emit._Native.LINES}
   at_addresses = {"fetch", "keep"}  # of test_exact.py
   assert {statement.kind for statement in statements} | at_addresses == emitted
   operations = {statement.op for statement in statements if statement.kind == "op"}
