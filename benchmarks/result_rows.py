@@ -12,7 +12,7 @@ class Row(NamedTuple):
   figures: tuple[str, ...]
   goal: str
   unit: str = " x"
-  command: str = "make bench"
+  command: str = ""  # "": make bench
 
 
 def _physics(what: str, name: str) -> Row:

@@ -39,7 +39,7 @@ def results(figures: Figures) -> str:
     if figures.keys() >= {*row.figures}:
       measured = [figures[name] for name in row.figures]
       values = " / ".join("not" if math.isinf(value) else text(value) for value in measured)
-      table.append([row.what, values + row.unit, row.goal, f"`{row.command}`"])
+      table.append([row.what, values + row.unit, row.goal, row.command and f"`{row.command}`"])
   return markdown(table)
 
 
@@ -124,7 +124,7 @@ def progress(runs: list[curves.Rows], goal: cases.Goal) -> str:
     if math.isfinite(steps):
       texts.append(f"{_steps(steps)}, {seconds:.0f} s")
     else:
-      texts.append(f"not: {text(best(found))} in {_steps(rows[-1]['steps'])}, {rows[-1]['seconds']:.0f} s")
+      texts.append(f"not in {_steps(rows[-1]['steps'])} ({text(best(found))})")
   return "; ".join(texts) or "missing"
 
 

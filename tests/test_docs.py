@@ -1,10 +1,7 @@
 """The pages say what the code says: examples, keys, figures, links; and they make a site."""
 
-import io
 import os
-import pdb
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -106,17 +103,21 @@ def test_recipes_are_settings_of_their_tasks() -> None:
     cli.parse([f"task={task}", *words.split()], tasks.load, World())
 
 
-def test_debugger_answers_what_the_page_says(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_debugger_answers_what_the_page_says(tmp_path: Path) -> None:
   page = PAGES[Path("docs/engine.md")]
   (session,) = re.findall(r"```console\n\$ python look\.py\n(.*?)```", page, re.DOTALL)
   script, prompt = tmp_path.resolve() / "look.py", re.compile(r"^\(Pdb\) (.*)\n", re.MULTILINE)
   script.write_text(next(block for block in python_blocks(page) if "breakpoint()" in block))
-  monkeypatch.chdir(ROOT)
-  monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join([*prompt.findall(session), ""])))
-  monkeypatch.setattr(sys, "breakpointhook", lambda: pdb.Pdb().set_trace(sys._getframe().f_back))
-  runpy.run_path(str(script))
-  shown = capsys.readouterr().out.replace(f"{script.parent}{os.sep}", "")
-  assert shown == prompt.sub("(Pdb) ", session)
+  done = subprocess.run(
+    [sys.executable, str(script)],
+    cwd=ROOT,
+    env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONBREAKPOINT": ""},
+    input="\n".join([*prompt.findall(session), ""]),
+    check=True,
+    capture_output=True,
+    text=True,
+  )
+  assert done.stdout.replace(f"{script.parent}{os.sep}", "") == prompt.sub("(Pdb) ", session)
 
 
 def test_tables_show_the_figures_that_were_measured() -> None:
@@ -170,9 +171,7 @@ def test_api_pages_have_every_module() -> None:
 
 
 def test_site_builds_without_a_warning(tmp_path) -> None:
-  """As it is but for the layout of signatures, each of which takes a process of ruff."""
-  program = "import sys; sys.modules['ruff'] = None; from mkdocs.__main__ import cli; cli()"
-  command = [sys.executable, "-c", program, "build", "--strict", "--site-dir", str(tmp_path)]
+  command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
   done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
   assert "evaluate" in (tmp_path / "api" / "programs.html").read_text()
