@@ -49,7 +49,7 @@ class Episodes(Accumulator):
     self.whole = torch.zeros(local_envs, dtype=torch.bool, device=device)  # the running episode counts
     # Over ended episodes: their number, and the sums of return, length and successes [4].
     self.sums = torch.zeros(4, dtype=torch.float64, device=device)
-    self.marked: dict[str, Tensor] = {}  # [local_envs] bool: "quiet", without noise; "teacher", driven by one
+    self.marked: dict[str, Tensor] = {}  # [local_envs] bool: "greedy" ones; "teacher": it drives
     self.marked_sums = torch.zeros_like(self.sums)
 
   def add(self, reward: Tensor, ended: Tensor, valid: Tensor, success: Tensor) -> None:

@@ -24,7 +24,7 @@ SHARES = ("success", "clipped", "replay/filled", "obs/clipped", "utilisation")  
 # Columns of the log, and what they are called here.
 EPISODES = (
   ("return", "return"),
-  ("quiet_return", "without noise"),
+  ("greedy_return", "without noise"),
   ("teacher_return", "of the teacher"),
   ("length", "length"),
   ("success", "success"),

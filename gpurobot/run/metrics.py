@@ -16,7 +16,7 @@ class Metric(NamedTuple):
 # The first entry that matches a column is used. Means are over all ranks and the time since the last row.
 METRICS = (
   Metric("return", "episode/return", "undiscounted sum of raw rewards, mean over ended episodes"),
-  Metric("quiet_return", "episode/quiet_return", "the same of episodes without noise, by sac.greedy_envs"),
+  Metric("greedy_return", "episode/greedy_return", "the same of episodes without noise, by sac.greedy_envs"),
   Metric("teacher_return", "episode/teacher_return", "the same of episodes that a teacher drove throughout"),
   Metric("length", "episode/length", "number of steps, mean over ended episodes"),
   Metric(

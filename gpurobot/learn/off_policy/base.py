@@ -25,7 +25,7 @@ from gpurobot.learn.loss import total
 from gpurobot.learn.network import Actor, TwinCritic
 from gpurobot.learn.off_policy.batch import Batch
 from gpurobot.learn.off_policy.loss import CRITIC_SUMS, critic_loss, joint, target
-from gpurobot.learn.off_policy.setup import check, make_sampler, quiet, stored_obs
+from gpurobot.learn.off_policy.setup import check, greedy_envs, make_sampler, stored_obs
 from gpurobot.learn.optimizer import Optimizer, PolicyAverage, target_network
 from gpurobot.learn.own_code import OwnLoss
 from gpurobot.learn.replay_buffer import Replay, replay_bytes
@@ -87,9 +87,9 @@ class OffPolicy(Algorithm):
     own_means = {"own_loss": self.own_loss.means} if self.own_loss else {}
     self.means = [*own_means.values()]
     self.collector.statistics.parts |= {"critics": self.losses[0], "policy": self.losses[1], **own_means}
-    self.clock, self._quiet = self.collector.clock, quiet(env, config, world)
+    self.clock, self._greedy = self.collector.clock, greedy_envs(env, config, world)
     if self.settings.greedy_envs:
-      self.collector.statistics.episodes.marked["quiet"] = self._quiet
+      self.collector.statistics.episodes.marked["greedy"] = self._greedy
     count = settings.batch_size // world.size
     self.sampler = make_sampler(env, self.replay, count, config, world)
     self._began = 0  # the iteration in which the replay buffer was empty
@@ -158,7 +158,7 @@ class OffPolicy(Algorithm):
     uniform = random.uniform("off_policy.start", (self.env.num_actions,), -1.0, 1.0)
     action = self.explore(policy)
     if self.settings.greedy_envs:
-      action = torch.where(self._quiet.unsqueeze(1), policy.action(policy.mode()), action)
+      action = torch.where(self._greedy.unsqueeze(1), policy.action(policy.mode()), action)
     action = torch.where(random.step <= self.settings.learning_starts, uniform, action)
     sample["action"].copy_(action)
     return action, state

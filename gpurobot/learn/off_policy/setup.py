@@ -70,7 +70,7 @@ def stored_obs(config: TrainConfig, env: VecEnv) -> StoredObs:
   return StoredObs(env, own.storage, own.storage_blocks)
 
 
-def quiet(env: VecEnv, config: TrainConfig, world: World) -> Tensor:
+def greedy_envs(env: VecEnv, config: TrainConfig, world: World) -> Tensor:
   """Return which environments act without noise [local_envs] bool, the same ones for any number of ranks."""
   index = world.rank * env.num_envs + torch.arange(env.num_envs, device=env.device)
   count = off_policy(config).greedy_envs

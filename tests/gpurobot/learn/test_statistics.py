@@ -32,15 +32,15 @@ def test_the_first_episode_of_each_environment_is_left_out():
   assert episodes.sums.tolist() == [2, 5 + 9, 2, 0]
 
 
-def test_quiet_environments_are_summed_apart_too():
+def test_greedy_environments_are_summed_apart_too():
   statistics = Statistics(3, CPU)
-  assert "quiet_return" not in statistics.report(World(), {})
+  assert "greedy_return" not in statistics.report(World(), {})
   statistics.episodes.whole.fill_(True)
-  statistics.episodes.marked["quiet"] = torch.tensor([False, True, True])
+  statistics.episodes.marked["greedy"] = torch.tensor([False, True, True])
   add(statistics, step([1.0, 2.0, 4.0], terminated=[True] * 3))
   found = statistics.report(World(), {})
-  assert (float(found["return"]), float(found["quiet_return"])) == (pytest.approx(7 / 3), 3.0)
-  assert math.isnan(statistics.report(World(), {})["quiet_return"])
+  assert (float(found["return"]), float(found["greedy_return"])) == (pytest.approx(7 / 3), 3.0)
+  assert math.isnan(statistics.report(World(), {})["greedy_return"])
 
 
 def test_what_a_teacher_drives_is_counted_apart_alone():

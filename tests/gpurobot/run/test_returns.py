@@ -49,7 +49,7 @@ def test_a_lucky_episode_reaches_no_level_and_is_no_score():
   [
     ("return", (99 * 2 + 6) / 100),  # a mean over the episodes
     ("velocity_error", (99 * 2 + 5 + 6) / 101),  # also of the row without an episode
-    ("quiet_return", (99 * 2 + 6) / 100),
+    ("greedy_return", (99 * 2 + 6) / 100),
   ],
 )
 def test_a_score_is_of_the_last_rows_with_enough_episodes(column, score):

@@ -229,7 +229,7 @@ def test_first_actions_are_uniform(name):
 
 
 @both
-def test_quiet_environments_act_without_noise(name, monkeypatch):
+def test_greedy_environments_act_without_noise(name, monkeypatch):
   one = make(name, horizon=1, learning_starts=1, greedy_envs=4)
   monkeypatch.setattr(one, "explore", lambda policy: torch.full_like(policy.mean, 0.5))
   one.collect()
@@ -237,10 +237,10 @@ def test_quiet_environments_act_without_noise(name, monkeypatch):
   policy = one.network({"policy": one.agent.batch(one.collector.obs)["policy"].squeeze(0)})
   one.collect()
   (action,) = one.replay.newest("action")
-  quiet = torch.arange(16) % 4 == 0
-  torch.testing.assert_close(action[quiet], policy.action(policy.mode())[quiet].to(action.dtype))
-  assert (action[~quiet] == 0.5).all()
-  assert "quiet_return" in one.report()
+  greedy = torch.arange(16) % 4 == 0
+  torch.testing.assert_close(action[greedy], policy.action(policy.mode())[greedy].to(action.dtype))
+  assert (action[~greedy] == 0.5).all()
+  assert "greedy_return" in one.report()
 
 
 def test_td3_explores_with_a_scale_for_each_environment():
