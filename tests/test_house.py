@@ -63,7 +63,6 @@ IMPORTS = {
   r"gpurobot/adapters/.*": {*PROGRAM, "rl_games", "rsl_rl", "stable_baselines3", "torchrl"},
   r"gpurobot/viewer/.*": {*PROGRAM, "PIL", "glfw", "imageio", "mjviser", "mujoco", "viser", "websockets"},
   r"gpurobot/robot/.*": {*PROGRAM, *ROS, "cyclonedds", "mujoco"},
-  r"gpurobot/diagnosis/prediction\.py": {*PROGRAM, "mujoco"},
   r"gpurobot/search/ray_launch\.py": {"gpurobot", "ray"},
   r"gpurobot/.*": {*PROGRAM, "matplotlib"},
   r"tasks/__init__\.py": {"tasks.core", "tasks.dm"},

@@ -3,8 +3,7 @@
 The policy of a run that does not observe the trunk's velocity, with its export in the folder `export`,
 controls its robot in MuJoCo C in simulated time, with faults of each kind and with none. `name: value` lines
 report how many logs named their fault first, the errors of latencies [ms], and how many clean logs
-had a finding. Other words name the kinds of faults to study. torques=false takes torques and
-gains out of the logs.
+had a finding. Other words name the kinds of faults to study.
 """
 
 import dataclasses
@@ -33,9 +32,8 @@ LATE = ("sensor_latency", "actuator_latency")
 class Study:
   """A policy, its robot, and logs of both."""
 
-  def __init__(self, run: str, *, torques: bool = True) -> None:
+  def __init__(self, run: str) -> None:
     """Read a run and its export; raise ConfigError if either is missing."""
-    self.hidden = () if torques else ("robot.torques", "gains")
     self.export: Exported = log.read_policy(Path(run) / "export")
     config, _ = read(run)
     settings = dataclasses.replace(algorithm_settings(config), precision=Precision.float32)
@@ -48,9 +46,7 @@ class Study:
     walk = Walk(self.robot, kind, seed)
     columns = walk.run(self.networks[kind == "normalisation"], SECONDS)
     joints = tuple(str(name) for name in columns.pop("robot.joints"))
-    manifest = json.loads(columns.pop("manifest"))
-    columns = {key: value for key, value in columns.items() if key not in self.hidden}
-    own = log.Log(manifest, joints, columns)
+    own = log.Log(json.loads(columns.pop("manifest")), joints, columns)
     found, _ = diagnose(own, self.export)
     age = float(np.mean(columns["time"] - columns["sensor_time"]))
     whole = age + walk.actuator_latency + float(np.mean(walk.waits))
@@ -62,11 +58,11 @@ def main(words: list[str]) -> None:
   """Study the policy of a run."""
   given = dict(word.split("=", 1) for word in words if "=" in word)
   run, *kinds = [word for word in words if "=" not in word] or [""]
-  if not run or given.keys() - {"logs", "clean", "torques"}:
+  if not run or given.keys() - {"logs", "clean"}:
     raise ConfigError("write python -m benchmarks.robustness.faults <run> [logs=3] [clean=30] [kind ...]")
   check_names(kinds, FAULTS)
   torch.set_num_threads(1)
-  study = Study(run, torques=given.get("torques", "true") == "true")
+  study = Study(run)
   left = {"history_order"} if study.robot.length == 1 else set()
   shares, errors, logs = [], [], int(given.get("logs", 3))
   for kind in kinds or [kind for kind in FAULTS if kind not in left]:

@@ -81,7 +81,6 @@ class Exported:
   """Policy read from an exported file, for `num_envs` environments; called like `Policy`, without noise."""
 
   def __init__(self, path: Path, num_envs: int) -> None:
-    self.path = path
     self.module: Any = None  # of TorchScript, with its buffers
     if path.suffix == ".onnx":
       runtime: Any = importlib.import_module("onnxruntime")

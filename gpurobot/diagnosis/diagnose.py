@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from gpurobot.deploy.exported import Exported
-from gpurobot.diagnosis import motion, prediction, replay, servo, timing
-from gpurobot.diagnosis.finding import KINDS, Finding, Untested, ranked
+from gpurobot.diagnosis import motion, replay, servo, timing
+from gpurobot.diagnosis.finding import Finding, ranked
 from gpurobot.diagnosis.log import Log
 
 Test = Callable[[Log], Iterator[Finding]]
@@ -12,8 +12,7 @@ JOINTS = ("robot.angles", "robot.speeds", "robot.torques")
 
 
 MESSAGE = ("robot.angles", "sensor.angles")
-PREDICTED = "motion from commands"
-SERVOS = ("torques from commands", "latency", PREDICTED)
+SERVOS = ("torques from commands", "latency")
 MESSAGES = {"degrees", "speed_unit", "speed_order"}  # findings that make torques useless
 
 
@@ -31,23 +30,15 @@ def diagnose(log: Log, policy: Exported) -> tuple[list[Finding], list[str]]:
     "latency": (servo.late, (("ctrl", *JOINTS), ("time", "sensor_time"))),
     "clocks": (timing.clocks, (("time",), ("sensor_time",))),
   }
-  if not log.has(JOINTS[2]):
-    model = policy.path.with_name("robot.xml")
-    tests[PREDICTED] = (lambda own: prediction.check(own, model), (("time", "ctrl", *JOINTS[:2]),))
   found: list[Finding] = []
   missing = []
   for name, (test, needs) in tests.items():
     if name in SERVOS and {own.kind for own in found} & MESSAGES:
       missing.append(f"{name} (the messages have to be right first)")
-    elif name == PREDICTED and any(KINDS[own.kind].stage == 0 for own in found):
-      missing.append(f"{name} (what is named has to be right first)")
     elif name in SERVOS and servo.still(log):
       missing.append(f"{name} (the targets hardly move)")
     elif any(log.has(*keys) for keys in needs):
-      try:
-        found += test(log)
-      except Untested as reason:
-        missing.append(f"{name} ({reason})")
+      found += test(log)
     else:
       lacking = [key for key in needs[0] if not log.has(key)]
       missing.append(f"{name} (no {', '.join(lacking)})")

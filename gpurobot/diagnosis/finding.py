@@ -62,10 +62,6 @@ KINDS = {
 }
 
 
-class Untested(Exception):
-  """A test that a log does not allow, with the reason."""
-
-
 @dataclass(frozen=True)
 class Finding:
   """A difference from training."""

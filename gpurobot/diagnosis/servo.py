@@ -174,31 +174,29 @@ def latency(log: Log) -> float | None:
   if (own := joints(log)) is None:
     return None
   step, age = timing.step(log), max(steps_late(own)[0], 1)
-  return step * (age - 1 + share(own.target, own.angle, own.speed, age)[0])
+  return step * (age - 1 + _share(own, age))
 
 
-def share(target: Floats, angle: Floats, speed: Floats, age: int) -> tuple[float, float]:
-  """Return the share of a control step that the target of `age` steps ago rules, and its log likelihood.
+def _share(own: Joints, age: int) -> float:
+  """Return the share of a control step that the target of `age` steps ago rules, before the next one.
 
-  The next target rules the rest. It is the most likely one. Each joint answers its target by its speed and
-  its angle, beside the response to all angles and speeds; an early torque changes the angle more, a late one
-  the speed, as the answer decays.
+  It is the most likely one. Each joint answers its target by its speed and its angle, beside the response to
+  all angles and speeds; an early torque changes the angle more, a late one the speed, as the answer decays.
   """
-  first, end = OLDEST, len(target) - 1
-  older, old, new = (target[first - back : end - back] for back in (age + 1, age, age - 1))
-  state = np.concatenate([angle[first:end], speed[first:end], older, np.ones((end - first, 1))], 1)
+  first, end = OLDEST, len(own.target) - 1
+  older, old, new = (own.target[first - back : end - back] for back in (age + 1, age, age - 1))
+  state = np.concatenate([own.angle[first:end], own.speed[first:end], older, np.ones((end - first, 1))], 1)
   basis = np.linalg.qr(state)[0]
-  changes = [x[first + 1 :] - x[first:end] for x in (speed, angle)]
+  changes = [x[first + 1 :] - x[first:end] for x in (own.speed, own.angle)]
   old, new, *changes = (x - basis @ (basis.T @ x) for x in (old, new, *changes))
   shares = np.linspace(0, 1, 101)
-  likely = np.full((len(shares), target.shape[1]), -np.inf)
+  likely = np.full((len(shares), len(own.names)), -np.inf)
   for x in DECAYS:
     by_speed = np.expm1(x * shares) / np.expm1(x)
     by_angle = (shares - np.exp(-x) * np.expm1(x * shares) / x) / (1 + np.expm1(-x) / x)
     fits = [_fit(part, old, new, y) for part, y in zip((by_speed, by_angle), changes, strict=True)]
     likely = np.maximum(likely, fits[0] + fits[1])
-  best = int(likely.sum(1).argmax())
-  return float(shares[best]), float(likely[best].sum())
+  return float(shares[int(likely.sum(1).argmax())])
 
 
 def _fit(part: Floats, old: Floats, new: Floats, change: Floats) -> Floats:
@@ -210,12 +208,12 @@ def _fit(part: Floats, old: Floats, new: Floats, change: Floats) -> Floats:
   return np.asarray(-np.log1p(-(fit.clip(0, 1 - 1e-9) ** 2)))
 
 
-def late(log: Log, predicted: float | None = None) -> Iterator[Finding]:
-  """Yield a latency that the training did not have; `predicted` where no torques tell it [s]."""
+def late(log: Log) -> Iterator[Finding]:
+  """Yield a latency that the training did not have."""
   settings = log.facts["settings"]
   wanted = settings.get("action_delay", 0.0) + settings.get("action_delay_spread", 0.0)
   allowed = max(wanted, float(log.facts["rate"]["step [s]"]))
-  age, whole = timing.sensor_age(log), latency(log) if predicted is None else predicted
+  age, whole = timing.sensor_age(log), latency(log)
   if whole is not None and whole > allowed + SLACK:
     sensors = age or 0.0
     kind = "sensor_latency" if sensors > whole / 2 else "actuator_latency"

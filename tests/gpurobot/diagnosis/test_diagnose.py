@@ -83,31 +83,6 @@ def test_a_clean_log_has_no_finding(export, seed):
   assert missing == []
 
 
-def predicted(export, columns, robot="quadruped"):
-  """Return the kinds of findings in a log without torques, and the tests that were not run."""
-  left = {name: value for name, value in columns.items() if name not in ("robot.torques", "gains")}
-  policy = log.read_policy(export)
-  policy.path = ASSETS / robot / "policy.pt"  # robot.xml lies beside it
-  found, missing = diagnose(read(left, export), policy)
-  return [own.kind for own in found], missing
-
-
-@pytest.mark.parametrize("kind", ["joints_out", "held", "sign_in", "kd", "torque"])
-def test_without_torques_the_motion_tells(export, kind):
-  found, missing = predicted(export, walk(export, kind, 1)[0])
-  assert found[:1] == [kind]
-  assert missing == ["torques from commands (no robot.torques)"]
-
-
-def test_a_clean_log_without_torques_has_no_finding(export):
-  assert predicted(export, walk(export)[0])[0] == []
-
-
-def test_a_motion_that_the_model_does_not_explain_is_not_tested(export):
-  _, missing = predicted(export, walk(export)[0], "biped")
-  assert "motion from commands (it needs a free robot, and the angles of all its joints)" in missing
-
-
 @pytest.mark.parametrize("kind", ["", "sensor_latency", "actuator_latency"])
 def test_latencies_are_told_within_5_ms(export, kind):
   columns, own = walk(export, kind, 0)
