@@ -1,5 +1,6 @@
 """The base of the writers of traced programs: statements in order, and the fields that a push writes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ INFIX = {
 }
 
 
-class Writer:
+class Writer(ABC):
   """The writer of a program: a line or a method `emit_<kind>` for each kind of statement, and a block's end.
 
   A line has the places {s}, the statement, and {0}, {1}: its arguments.
@@ -43,9 +44,9 @@ class Writer:
         yield from self.block(statement.body, indent + "  ")
         yield indent + self.closing
 
+  @abstractmethod
   def value(self, arg: Any) -> str:
     """Return the text of an argument: a traced value, or a constant."""
-    raise NotImplementedError
 
   def stored(self, push: Statement) -> list[tuple[Array, Any]]:
     """Return the fields that a push onto a lane list has to write, with values: those that are read."""
