@@ -42,13 +42,11 @@ class Config(locomotion.Config):
 class Task(locomotion.Task):
   """Task of a robot with sites on its feet, which observes a clock."""
 
-  outputs: Mapping[str, str] = {**locomotion.Task.outputs, "site_xpos": "last"}
   phases: Sequence[float] = (0.0, 0.5)  # of each foot in the gait cycle
   config: Config
 
   def setup(self) -> None:
     """Look up the feet and weigh the robot."""
-    self.soles = self.site_of(*self.feet)
     self.weight = float(-self.model.gravity[2] * self.model.body_mass.sum())  # [N]
     self.offsets = self.constant(self.phases)
     super().setup()

@@ -126,10 +126,15 @@ class Task(sensor_errors.Task):
   """
 
   vary = ("geom_friction", "body_mass", "body_inertia")
-  outputs: Mapping[str, str] = {"sensordata": "mean", "cfrc_ext": "mean", "actuator_force": "last"}
+  outputs: Mapping[str, str] = {
+    "sensordata": "mean",
+    "cfrc_ext": "mean",
+    "actuator_force": "last",
+    "site_xpos": "last",
+  }
   joints: tuple[str, ...]
   quiet: tuple[str, ...] = ()  # joints that should stay near home; empty: all
-  feet: tuple[str, ...]  # touch sensors; `<foot>_velocity` is the velocity sensor of a foot
+  feet: tuple[str, ...]  # sites and touch sensors; `<foot>_velocity` is the velocity sensor of a foot
   trunk: str  # body: its contact or tilt is a fall
   guarded: tuple[str, ...]  # bodies with penalised contacts
   mirrored: base.Reflection  # mirror image of the joints when left and right are exchanged
@@ -146,7 +151,8 @@ class Task(sensor_errors.Task):
     config = self.config
     self.angles, self.speeds = self.joints_of(*self.joints)
     self.home, self.stance = self.key_of("home")  # [nq], joint angles [nu] [rad]
-    self.touch, self.chest = self.sensor_of(*self.feet), self.body_of(self.trunk)
+    self.touch, self.soles = self.sensor_of(*self.feet), self.site_of(*self.feet)
+    self.chest = self.body_of(self.trunk)
     self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
     self.limbs = self.body_of(*self.guarded)
     self.posed = self._pick([self.joints.index(name) for name in self.quiet or self.joints])

@@ -7,9 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tasks.shared import quat
+
 AT_LIMIT = 0.99  # part of the largest torque from which a joint is at its limit
 NEAR = 0.01  # distance from the end of a joint's range at which it is there, as a part of the range
 SHORTEST = 0.01  # path over which a cost of transport means something [m]
+BEFORE = 1.0  # time before an episode in which all feet count as alike, as a step is no share of a gait [s]
+FEET = 7  # columns of memory for each foot
 
 
 class Steadiness:
@@ -32,7 +36,7 @@ class Steadiness:
   @classmethod
   def width(cls, actions: int, feet: int = 0) -> int:
     """Return the number of columns that the memory needs."""
-    return len(cls.names) + 2 * actions + 2 + (2 + 2 * feet if feet else 0)
+    return len(cls.names) + 2 * actions + 2 + (3 + FEET * feet if feet else 0)
 
   def __init__(self, task: Any, joints: Sequence[str], memory: Tensor) -> None:
     """Look up the limits and gears of the named joints."""
@@ -85,30 +89,64 @@ class Steadiness:
 
 
 class Walking(Steadiness):
-  """The same of a robot of `locomotion`, with its feet and its cost of transport."""
+  """The same of a robot of `locomotion`, with its cost of transport and its gait."""
 
-  names = (*Steadiness.names, "transport_cost", "foot_slip", "foot_impact")
+  names = (
+    *Steadiness.names,
+    "transport_cost",
+    "tilt",
+    "foot_slip",
+    "foot_impact",
+    "foot_clearance",
+    "stride_rate",
+    "duty_difference",
+  )
 
   def __init__(self, task: Any, memory: Tensor) -> None:
     """Take joints and feet as the task names them."""
     super().__init__(task, task.joints, memory)
     self.weight = float(-task.model.gravity[2] * task.model.body_mass.sum())  # [N]
     feet = len(task.feet)
-    self.spent, self.recent, self.impact = self.rest.split([2, feet, feet], 1)  # spent: [J], [m]
+    self.spent, *columns = self.rest.split([3, *FEET * [feet]], 1)  # energy [J], path [m], time [s]
+    self.recent, self.impact, self.stood, self.peak, self.cleared, self.strides, self.stance = columns
 
   def more(self, power: Tensor) -> tuple[Tensor, ...]:
-    """Return cost of transport, slip [m/s] and impact; the force of a landing may peak a step later."""
-    task, landed = self.task, self.task.flight > 0
-    walked = torch.stack([power, torch.hypot(*task.sim.qvel[:, :2].unbind(1))], 1)
-    self.spent += task.dt * walked * task.moves().unsqueeze(1)
-    force = (task.sim.sensordata[:, task.touch] / self.weight).maximum(self.impact * ~landed)
+    """Return cost of transport, tilt [rad], slip [m/s], impact, clearance [m], strides [1/s] and duty."""
+    task, moves = self.task, self.task.moves().unsqueeze(1)
+    speed = torch.hypot(*task.sim.qvel[:, :2].unbind(1))
+    self.spent += task.dt * torch.stack([power, speed, torch.ones_like(power)], 1) * moves
+    work, path, time = self.spent.unbind(1)
+    tilt = quat.upright(task.sim.qpos[:, 3:7]).clamp(-1.0, 1.0).acos()
+    touching, landed = task.contacts(), task.flight > 0
+    sliding = task.sim.sensordata[:, task.sliding].unflatten(1, (-1, 3))
+    slip = torch.hypot(*sliding[:, :, :2].unbind(2)) * touching  # faster than a norm
+    self._land(landed)
+    self._swing(touching, landed)
+    self.strides += landed * moves
+    self.stance += task.dt * touching * moves
+    share = self.stance / (BEFORE + time).unsqueeze(1)
+    return (
+      work / (self.weight * path.clamp(min=SHORTEST)),
+      tilt,
+      slip.sum(1) / touching.sum(1).clamp(min=1),
+      self.impact.amax(1),
+      self.cleared.mean(1),
+      self.strides.mean(1) / time.clamp(min=task.dt),
+      share.amax(1) - share.amin(1),
+    )
+
+  def _land(self, landed: Tensor) -> None:
+    """Keep the largest force of each landing, which may peak a step later."""
+    force = (self.task.sim.sensordata[:, self.task.touch] / self.weight).maximum(self.impact * ~landed)
     self.impact.copy_(torch.where(landed | (self.recent > 0), force, self.impact))
     self.recent.copy_(landed)
-    work, path = self.spent.unbind(1)
-    touching, sliding = task.contacts(), task.sim.sensordata[:, task.sliding].unflatten(1, (-1, 3))
-    slip = torch.hypot(*sliding[:, :, :2].unbind(2)) * touching  # faster than a norm
-    cost = work / (self.weight * path.clamp(min=SHORTEST))
-    return cost, slip.sum(1) / touching.sum(1).clamp(min=1), self.impact.amax(1)
+
+  def _swing(self, touching: Tensor, landed: Tensor) -> None:
+    """Keep the largest rise of each foot in its last swing, above the height at which it stood."""
+    height = self.task.sim.site_xpos[:, self.task.soles, 2]
+    self.cleared.copy_(torch.where(landed, self.peak, self.cleared))
+    self.peak.copy_((height - self.stood).maximum(self.peak) * ~touching)
+    self.stood.copy_(torch.where(touching, height, self.stood))
 
 
 def torque_limits(model: Any) -> list[float]:

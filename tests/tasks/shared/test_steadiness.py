@@ -1,5 +1,7 @@
 """Steadiness by hand, on the quadruped in MuJoCo C."""
 
+import math
+
 import pytest
 import torch
 
@@ -68,6 +70,31 @@ def test_the_impact_is_the_largest_force_of_the_last_landing_and_slip_is_of_feet
     found.append(values(task, "foot_impact", "foot_slip"))
   assert [impact for impact, _ in found] == pytest.approx([0.0, 0.5, 2.0, 2.0, 2.0, 1.0], abs=1e-4)
   assert [slip for _, slip in found] == pytest.approx([0.0, 0.5, 0.5, 0.5, 0.0, 0.5])
+
+
+def test_clearance_strides_and_duty_are_counted_by_foot(task):
+  foot, weight = task.touch.start, 9.81 * task.model.body_mass.sum()
+  task.command[:] = torch.tensor([1.0, 0.0, 0.0])
+  found = []
+  for height, touching in ((0.02, 1), (0.05, 0), (0.09, 0), (0.04, 0), (0.03, 1), (0.06, 0)):
+    task.control()
+    task.sim.sensordata[:, task.touch] = weight / 4
+    task.sim.sensordata[:, foot] = weight * touching
+    task.sim.site_xpos[:, task.soles, 2] = 0.02
+    task.sim.site_xpos[:, task.soles][:, 0, 2] = height
+    task.update()
+    found.append(values(task, "foot_clearance", "stride_rate", "duty_difference"))
+  landed = [[0.07 / 4, 1 / 4 / 0.1, 3 * 0.02 / 1.1], [0.07 / 4, 1 / 4 / 0.12, 4 * 0.02 / 1.12]]
+  assert [row[:2] for row in found[:4]] == 4 * [[0.0, 0.0]]
+  assert found[4] == pytest.approx(landed[0], abs=1e-5)
+  assert found[5] == pytest.approx(landed[1], abs=1e-5)
+
+
+def test_the_tilt_is_the_angle_from_upright(task):
+  task.control()
+  task.sim.qpos[:, 3:7] = torch.tensor([math.cos(0.15), 0.0, math.sin(0.15), 0.0])
+  task.update()
+  assert values(task, "tilt") == pytest.approx([0.3], abs=1e-4)
 
 
 def test_a_motors_limit_follows_from_its_largest_control():
