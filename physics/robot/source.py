@@ -127,8 +127,10 @@ def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
   floor = spec.geom(FLOOR)
   shapes = [geom for geom in spec.geoms if geom.name != FLOOR]
   solid = [geom for geom in shapes if geom.contype or geom.conaffinity or geom.name in paired]
+  own = {geom.name for geom in shapes} if self_collision else set()
+  _delete(spec, [pair for pair in spec.pairs if not {pair.geomname1, pair.geomname2} <= own])
   if not self_collision:
-    _delete(spec, [*spec.pairs, *spec.excludes])
+    _delete(spec, spec.excludes)
   for geom in solid:
     if not self_collision or not (geom.contype or geom.conaffinity):
       geom.contype, geom.conaffinity = 0, 1

@@ -3,7 +3,7 @@
 import pytest
 
 from physics.robot import read_legged
-from tests.physics.robot.robots import asked, mjcf, urdf
+from tests.physics.robot.robots import asked, at_home, mjcf, urdf
 
 MESH = '<asset><mesh name="shell" file="shell.obj"/></asset>'
 
@@ -40,15 +40,17 @@ def test_a_mesh_that_collides_may_not_be_missing(tmp_path):
     read_legged(asked(tmp_path, text))
 
 
-def test_shapes_of_contact_pairs_stand_on_the_floor(tmp_path):
+@pytest.mark.parametrize("self_collision", [False, True])
+def test_shapes_of_contact_pairs_stand_on_the_floor(self_collision, tmp_path):
   text = mjcf().replace("<mujoco>", '<mujoco><default><geom contype="0" conaffinity="0"/></default>', 1)
   pairs = "".join(f'<pair geom1="ground" geom2="{leg}_foot"/>' for leg in ("fl", "fr", "rl", "rr"))
   world = '<geom name="ground" type="plane" size="5 5 1"/>'
   text = text.replace("<worldbody>", f"<worldbody>{world}", 1)
   text = text.replace("</mujoco>", f"<contact>{pairs}</contact></mujoco>")
-  robot, _ = read_legged(asked(tmp_path, text))
+  robot, spec = read_legged(asked(tmp_path, text, self_collision=self_collision))
   assert robot.feet == ("fl_foot", "fr_foot", "rl_foot", "rr_foot")
   assert robot.guarded == ()
+  assert len(at_home(spec, 0.1).contact.geom) == 4
 
 
 def test_a_file_without_actuators_moves_every_joint(tmp_path):
