@@ -130,7 +130,7 @@ def film(settings: Replay, kind: type[Task], config: Any, saved: dict[str, Any])
     for index in drawn:
       for name, values in fields.items():
         getattr(task.sim, name)[0] = values[min(index, len(values) - 1)]
-      camera = camera or Camera(task, 1, settings.width, settings.height)
+      camera = camera or Camera(task, 1, settings.width, settings.height, marked=False)  # goals were not kept
       pictures.add(camera.shoot())
   left = f"; {len(whole) - len(drawn)} diverged states are left out" if len(drawn) < len(whole) else ""
   print(f"{settings.video}: {len(drawn)} states{left}")

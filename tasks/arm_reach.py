@@ -4,6 +4,7 @@ Goal positions lie in a box in front of the arm. In goal orientations the finger
 tilt and a random turn. All goals are reachable.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -108,6 +109,10 @@ class Task(arm.Task):
   def metrics(self) -> dict[str, Tensor]:
     """Return the distance [m] and the angle [rad] from the goal."""
     return {"distance": self.distance, "angle": self.angle}
+
+  def goals(self) -> Sequence[base.Goal]:
+    """Return the pose of the hand at the goal."""
+    return [base.Goal(self.goal_position, quat.to_matrix(self.goal_rotation), "grasp")]
 
   def pose_error(self) -> tuple[Tensor, Tensor]:
     """Return the offset [N, 3] [m] and the rotation vector [N, 3] [rad] to the goal, in world axes."""

@@ -5,6 +5,7 @@ critic and a teacher see what `arm_reach` shows its policy; they are needed in t
 2017, arXiv 1710.06542).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,10 @@ class Task(arm_reach.Task):
     """Start near home with a random goal, and the ball there."""
     start = super().initial_state()
     return start | {"mocap_pos": start["goal_position"].unsqueeze(1)}
+
+  def goals(self) -> Sequence[base.Goal]:
+    """Return none: the ball shows the goal."""
+    return []
 
   def update(self) -> None:
     """Keep the ball at the goal, which a person may move."""

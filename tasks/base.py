@@ -14,7 +14,7 @@ from torch import Tensor
 import physics
 from tasks.core import validation
 from tasks.core.camera import Defects, TaskCamera
-from tasks.core.command import Commands
+from tasks.core.command import Commands, Directed, Goal
 from tasks.core.control import control_range
 from tasks.core.errors import TaskError, reports_task_errors
 from tasks.core.event import Event
@@ -30,7 +30,7 @@ from tasks.core.substep_runner import SubstepRunner
 
 # for task files
 __all__ = [
-  "ASSETS", "Commands", "Config", "Defects", "RandomSource", "Reflection", "Sensor", "Task", "option",
+  "ASSETS", "Commands", "Config", "Defects", "Goal", "RandomSource", "Reflection", "Sensor", "Task", "option",
 ]  # fmt: skip
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 
@@ -39,7 +39,7 @@ ASSETS = Path(__file__).resolve().parents[1] / "assets"
 DIVERGED = 1e7
 
 
-class Task(Sensing):
+class Task(Sensing, Directed):
   """Batch of environments of one task.
 
   A task sets `robot`, defines `reward` and `observe`, and overrides other methods as needed. Each method
@@ -56,7 +56,6 @@ class Task(Sensing):
   choices: tuple[int, ...] = ()  # number of choices of each discrete action; empty: continuous in [-1, 1]
   image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({})  # of images that are not uint8
   style_reference: Tensor | None = None  # pairs of states [n, 2, width] of the group style; `setup` sets it
-  commands: Commands | None = None  # what a person may command instead of the task; `setup` sets it
 
   def __init_subclass__(cls) -> None:
     """Raise TaskError if the base cannot call the methods of a task."""

@@ -13,6 +13,7 @@ from a side on which it cannot put it down.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -152,6 +153,10 @@ class Task(arm.Task):
     """Return whether the cube is lifted, and its distance from the goal [m]."""
     _, cube, goal = self.positions()
     return {"lifted": cube[:, 2] > self.lifted_at, "place_distance": (cube - goal).norm(dim=1)}
+
+  def goals(self) -> Sequence[base.Goal]:
+    """Return the place of the cube on the other, turned as the other."""
+    return [base.Goal(self.positions()[2], quat.to_matrix(self.poses()[:, 1, 3:]), CUBES[0])]
 
   def downward(self) -> Tensor:
     """Return the cosine of the angle of the hand from pointing down [N]."""

@@ -7,7 +7,7 @@ fingertips, and a new target rotates the last one about a random axis.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +20,7 @@ from tasks.shared import quat
 
 TIPS = [f"{finger}_tip" for finger in ("index", "middle", "ring", "thumb")]
 LARGEST_FORCE = 10.0  # fingertip force at which the observation of the critic is clipped [N]
+SHOWN_ABOVE = 0.12  # height above the start of the cube at which viewers draw its target orientation [m]
 TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 100_000_000}
 PPO: dict[str, object] = {
   "epochs": 3,
@@ -167,6 +168,11 @@ class Task(base.Task):
   def metrics(self) -> dict[str, Tensor]:
     """Return the number of targets reached in the episode, and the angle to the current target [rad]."""
     return {"consecutive_successes": self.successes, "angle": self.angle}
+
+  def goals(self) -> Sequence[base.Goal]:
+    """Return the target orientation, above the hand."""
+    above = self.cube_start + self.constant([0.0, 0.0, SHOWN_ABOVE])
+    return [base.Goal(above.expand(self.num_envs, 3), quat.to_matrix(self.target), "cube")]
 
   def offset(self) -> Tensor:
     """Return the offset of the cube from its start [N, 3] [m]."""

@@ -6,6 +6,7 @@ What the arm is made of, and where it can reach, is read from its file (`physics
 of our own arm, scaled to the arm's reach (`tasks/shared/similarity.py`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,6 +137,11 @@ class Task(base.Task):
     """Return where the tip is at its target [num_envs] bool."""
     near, aligned = self.distance < self.config.success_distance, self.angle < self.config.success_angle
     return near & aligned if self.config.orientation else near
+
+  def goals(self) -> Sequence[base.Goal]:
+    """Return the target, with the pose of the tip if the orientation counts."""
+    pose = (self.target_turn, self.found.site) if self.config.orientation else ()
+    return [base.Goal(self.target, *pose)]
 
   def offset(self) -> Tensor:
     """Return the way from the tip to the target [num_envs, 3] [m]."""

@@ -53,9 +53,9 @@ class Browser:
     self.address = f"http://{host}:{self.server.get_port()}"
     self._clicks: SimpleQueue[Callable[[], None]] = SimpleQueue()
     self._drawn = self._plotted = 0.0
-    self._poses = [
-      np.zeros((player.task.num_envs, self.rendered.model.nbody, *end)) for end in ((3,), (3, 3))
-    ]
+    model = self.rendered.model
+    shapes = (model.nbody, 3), (model.nbody, 3, 3), (model.nmocap, 3), (model.nmocap, 4)
+    self._poses = [np.zeros((player.task.num_envs, *shape)) for shape in shapes]
     self._make_scene()
     self.server.gui.configure_theme(show_share_button=False)
     self.server.gui.main_panel.dock_right()
@@ -195,22 +195,18 @@ class Browser:
     scene.show_only_selected = not self._others.value
     scene.camera_tracking_enabled = self._follow.value
     moved = self._grid.show(self._others.value, player.index)
-    positions, turns = self._poses
+    positions, turns, mocap_pos, mocap_quat = self._poses
     others = [index for index in range(player.task.num_envs) if index != player.index]
     for index in [*(others if self._others.value else []), player.index]:  # the selected one last: it stays
       rendered.show(index)
-      positions[index], turns[index] = (
-        rendered.data.xpos + moved[index],
-        rendered.data.xmat.reshape(-1, 3, 3),
-      )
+      data = rendered.data
+      positions[index], turns[index] = data.xpos + moved[index], data.xmat.reshape(-1, 3, 3)
+      mocap_pos[index], mocap_quat[index] = data.mocap_pos + moved[index], data.mocap_quat
     sim = player.task.sim
-    state = (sim.mocap_pos, sim.mocap_quat, sim.qpos, sim.qvel, sim.ctrl)
-    mocap_pos, mocap_quat, qpos, qvel, ctrl = (part.cpu().numpy() for part in state)
-    mocap_pos = mocap_pos + moved[:, None]
-    scene.update_from_arrays(positions, turns, mocap_pos, mocap_quat, player.index, qpos, qvel, ctrl)
+    state = (part.cpu().numpy() for part in (sim.qpos, sim.qvel, sim.ctrl))
+    scene.update_from_arrays(positions, turns, mocap_pos, mocap_quat, player.index, *state)
     if self._command:
-      root, dof = (player.index, rendered.robot.body), rendered.robot.dof
-      self._command.draw(positions[root], turns[root], qvel[player.index, dof : dof + 2])
+      self._command.draw(rendered.arrows)
     for index, label in enumerate(self._labels):
       label.position = positions[index, rendered.robot.body] + (0.0, 0.0, LABEL)
       label.visible = self._others.value or index == player.index

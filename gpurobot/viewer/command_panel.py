@@ -2,12 +2,14 @@
 
 import functools
 import math
+from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 import viser
 
+from gpurobot.viewer.marks import ACTUAL, COMMANDED, Arrow
 from gpurobot.viewer.player import Player
 from tasks.base import Commands
 
@@ -19,10 +21,6 @@ KEYS = (("I", "K"), ("J", "L"), ("U", "O"))
 # of a velocity command, and the height of a position.
 STICKS = {"velocity": (1, 0, 2), "position": (1, 0, 3)}
 STILL = 0.1  # largest position of a stick that counts as none
-COMMANDED, ACTUAL = (40, 180, 60), (40, 90, 220)  # colours
-ABOVE = 0.25  # height of the arrows above the robot's root [m]
-LENGTH = 0.6  # of an arrow for 1 m/s [m]
-BALL = 0.03  # radius of the ball at a commanded position [m]
 
 
 class CommandPanel:
@@ -36,7 +34,7 @@ class CommandPanel:
     self._server, self._player, self._commands = server, player, commands
     self._nudges: SimpleQueue[tuple[str, float]] = SimpleQueue()
     self._name = f"{world}/command"
-    self._node: Any = None  # the arrows or the ball, once they are drawn
+    self._node: viser.ArrowHandle | None = None  # the arrows, once they are drawn
     ranges = {name: span for name, span in self._commands.ranges.items() if span[0] < span[1]}
     with server.gui.add_folder("Command"):
       self.driven = server.gui.add_checkbox("Drive", False, hint="otherwise the task draws the commands")
@@ -81,24 +79,14 @@ class CommandPanel:
     command = [wanted.get(name, low) for name, (low, _high, _unit) in self._commands.ranges.items()]
     self._player.command = command if self.driven.value else None
 
-  def draw(self, place: np.ndarray, axes: np.ndarray, speed: np.ndarray) -> None:
-    """Show the command of the selected environment in the scene.
-
-    place [3], axes [3, 3] and speed [2]: position, rotation matrix and horizontal velocity of its robot.
-    """
-    value = self._commands.values[self._player.index].cpu().numpy()
-    if self._commands.shows == "position":
-      if self._node is None:
-        self._node = self._server.scene.add_icosphere(self._name, BALL, COMMANDED)
-      self._node.position = value[:3]
-    elif self._commands.shows == "velocity":
-      ahead = axes[:2, 0] / np.linalg.norm(axes[:2, 0])
-      commanded = value[0] * ahead + value[1] * np.array([-ahead[1], ahead[0]])
-      base = place + np.array([0.0, 0.0, ABOVE])
-      points = np.array([[base, base + LENGTH * np.array([*end, 0.0])] for end in (commanded, speed)])
-      if self._node is None:
-        self._node = self._server.scene.add_arrows(self._name, points, np.array([COMMANDED, ACTUAL]))
-      self._node.points = points
+  def draw(self, arrows: Sequence[Arrow]) -> None:
+    """Show the commanded and the actual velocity of the selected environment in the scene."""
+    if not arrows:
+      return
+    points = np.stack(arrows)
+    if self._node is None:
+      self._node = self._server.scene.add_arrows(self._name, points, np.array([COMMANDED, ACTUAL]))
+    self._node.points = points
 
 
 def positions(low: float, high: float) -> tuple[float, float, float, float]:

@@ -12,6 +12,7 @@ import mujoco
 import mujoco.viewer
 
 from gpurobot.settings.config import ConfigError
+from gpurobot.viewer.marks import draw_arrows
 from gpurobot.viewer.offscreen import Picture, fit
 from gpurobot.viewer.player import Player
 from gpurobot.viewer.task_scene import TaskScene
@@ -58,6 +59,8 @@ class Window:
         start = time.monotonic()
         self.turn()
         window.set_images(self.overlay(window.viewport))
+        window.user_scn.ngeom = 0
+        draw_arrows(window.user_scn, self.rendered.arrows)
         window.sync()
         time.sleep(max(0.0, self.player.task.dt - (time.monotonic() - start)))
 

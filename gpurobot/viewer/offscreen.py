@@ -15,6 +15,7 @@ from PIL import Image
 
 from gpurobot.device import process
 from gpurobot.settings.config import ConfigError, suggestion
+from gpurobot.viewer.marks import Arrow, draw_arrows
 from gpurobot.viewer.task_scene import TaskScene
 from tasks.base import Task
 
@@ -73,11 +74,12 @@ class Canvas:
     self._scene, self._option = mujoco.MjvScene(model, GEOMS), mujoco.MjvOption()
     self._area = mujoco.MjrRect(0, 0, width, height)
 
-  def draw(self, data: mujoco.MjData, camera: mujoco.MjvCamera) -> Picture:
-    """Return the image [height, width, 3] of a camera."""
+  def draw(self, data: mujoco.MjData, camera: mujoco.MjvCamera, arrows: Sequence[Arrow] = ()) -> Picture:
+    """Return the image [height, width, 3] of a camera, and of arrows in its scene."""
     self._context.make_current()  # another canvas may be current
     everything = mujoco.mjtCatBit.mjCAT_ALL
     mujoco.mjv_updateScene(self._model, data, self._option, None, camera, everything, self._scene)
+    draw_arrows(self._scene, arrows)
     mujoco.mjr_render(self._area, self._scene, self._resources)
     picture = np.empty((self.height, self.width, 3), np.uint8)
     mujoco.mjr_readPixels(picture, None, self._area, self._resources)
@@ -117,13 +119,16 @@ def fit(image: Picture, width: int, height: int) -> Picture:
 class Camera:
   """Camera on the environments of a task, which draws each as a tile of a grid."""
 
-  def __init__(self, task: Task, envs: int, width: int, height: int, name: str | None = None) -> None:
+  def __init__(
+    self, task: Task, envs: int, width: int, height: int, name: str | None = None, marked: bool = True
+  ) -> None:
     """Set up tiles of width x height pixels for the first `envs` environments.
 
     name: a camera of the model; None: a camera that follows the robot, or shows the scene if its base is
-    fixed. Raises ConfigError if there is no renderer, or the model has no such camera.
+    fixed. marked: show goals and commands. Raises ConfigError if there is no renderer, or the model has no
+    such camera.
     """
-    self.rendered, self.envs = TaskScene(task), envs
+    self.rendered, self.envs = TaskScene(task, marked), envs
     self._columns = math.ceil(math.sqrt(envs))
     model = self.rendered.model
     model.vis.quality.shadowsize = min(SHADOWS, model.vis.quality.shadowsize)
@@ -148,7 +153,7 @@ class Camera:
 
   def _tile(self, index: int, images: ShownImages | None) -> Picture:
     self.rendered.show(index)
-    scene = self._canvas.draw(self.rendered.data, self._view)
+    scene = self._canvas.draw(self.rendered.data, self._view, self.rendered.arrows)
     return beside(scene, list(images(index).values())) if images else scene
 
   def close(self) -> None:

@@ -1,6 +1,7 @@
 """Light, ground and sky for a scene that people look at; the physics has no part in them."""
 
 import os
+from collections.abc import Sequence
 
 import mujoco
 import numpy as np
@@ -8,6 +9,7 @@ from mujoco import mjtBuiltin, mjtGeom, mjtLightType, mjtTexture, mjtTextureRole
 from numpy.typing import NDArray
 
 from gpurobot.viewer.framing import GROUND, corners, find_robot, subject
+from gpurobot.viewer.marks import add_goal
 from physics.load import read_spec
 
 FLOOR = "gpurobot_floor"  # texture, material, body and geom
@@ -19,17 +21,22 @@ SUN, SUN_ON_HILLS = (0.36, 0.0, -1.0), (0.3, 0.2, -1.0)
 SUN_HEIGHT = 10.0  # [m]
 
 
-def dressed(scene: os.PathLike[str] | str | mujoco.MjSpec) -> mujoco.MjModel:
+def dressed(
+  scene: os.PathLike[str] | str | mujoco.MjSpec, goals: Sequence[str | None] = ()
+) -> mujoco.MjModel:
   """Return the model of a scene, with a light, a ground and a sky added where it lacks them.
 
-  Ground without a material gets a pattern. Planes without one have no edge, as in the physics. Additions
-  have the last indices and touch nothing, so states and sizes of the scene fit the model.
+  Ground without a material gets a pattern. Planes without one have no edge, as in the physics. `goals` are
+  frames of goals, which become mocap bodies. Additions have the last indices and touch nothing, so states
+  and sizes of the scene fit the model.
   """
   spec = read_spec(scene)
   _add_sky(spec)
   _add_pattern(spec)
   if not any(geom.type in GROUND for geom in spec.geoms):
     _add_ground(spec)
+  for number, frame in enumerate(goals):
+    add_goal(spec, f"gpurobot_goal_{number}", frame)
   headlight = spec.visual.headlight
   headlight.ambient = np.maximum(headlight.ambient, AMBIENT)
   far = [light for light in spec.lights if light.type == mjtLightType.mjLIGHT_DIRECTIONAL]

@@ -28,6 +28,7 @@ METHODS = (  # methods that a task may override
   "measure",
   "policy_blocks",
   "metrics",
+  "goals",
   "symmetry",
 )
 KEPT = {  # methods that a task may not override, and what to write instead
