@@ -10,6 +10,7 @@ from mujoco import mjtGeom, mjtJoint, mjtTrn
 from numpy.typing import NDArray
 
 AZIMUTH, ELEVATION = 130.0, -20.0  # of the camera [degree]
+ELEVATION_ON_HILLS = -35.0  # stairs of 29 degrees do not hide the robot, and their steps are seen [degree]
 NEAR, FAR = 1.2, 1.4  # camera distance, as a multiple of the shortest at which all is in the picture
 ASPECT = 4 / 3  # of a picture, width / height
 HIDDEN = 3  # first group of geoms that MuJoCo does not draw by default
@@ -75,9 +76,10 @@ def view(
   """
   points = corners(model, data, subject(model, robot))
   camera = mujoco.MjvCamera()
-  camera.azimuth, camera.elevation = AZIMUTH, ELEVATION
+  hilly = (model.geom_type == mjtGeom.mjGEOM_HFIELD).any()
+  camera.azimuth, camera.elevation = AZIMUTH, ELEVATION_ON_HILLS if hilly else ELEVATION
   forward = ahead(camera)
-  right = np.cross(forward, (0, 0, 1)) / math.cos(math.radians(ELEVATION))
+  right = np.cross(forward, (0, 0, 1)) / math.cos(math.radians(camera.elevation))
   axes = np.stack([right, np.cross(right, forward), forward])
   if robot.roams:
     camera.type, camera.trackbodyid = mujoco.mjtCamera.mjCAMERA_TRACKING, robot.body

@@ -13,11 +13,12 @@ from gpurobot.viewer.marks import add_goal
 from physics.load import read_spec
 
 FLOOR = "gpurobot_floor"  # texture, material, body and geom
-EARTH, TILE, HORIZON, ZENITH = (0.5, 0.55, 0.6), (0.6, 0.65, 0.7), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
-AMBIENT = 0.3  # smallest ambient light
-# Direction of the light of a scene without one from far away. A direction that is diagonal to the axes leaves
-# dots on the ground, in a corner of MuJoCo's shadow map; hills need it, to tell the sides of steps apart.
-SUN, SUN_ON_HILLS = (0.36, 0.0, -1.0), (0.3, 0.2, -1.0)
+EARTH, TILE, HORIZON, ZENITH = (0.57, 0.62, 0.67), (0.67, 0.72, 0.77), (0.85, 0.9, 0.95), (0.45, 0.6, 0.8)
+# Smallest ambient light, and largest light of camera and sun. Shadows have the first two of these:
+# a dark robot stands out from them.
+AMBIENT, HEADLIGHT, SUNLIGHT = 0.5, 0.35, 0.5
+# Direction of light from far away in scenes without it, and on hills: it tells the sides of steps apart.
+SUN = (0.3, 0.2, -1.0)
 SUN_HEIGHT = 10.0  # [m]
 
 
@@ -39,12 +40,17 @@ def dressed(
     add_goal(spec, f"gpurobot_goal_{number}", frame)
   headlight = spec.visual.headlight
   headlight.ambient = np.maximum(headlight.ambient, AMBIENT)
+  headlight.diffuse = np.minimum(headlight.diffuse, HEADLIGHT)
   far = [light for light in spec.lights if light.type == mjtLightType.mjLIGHT_DIRECTIONAL]
   if not far:
     far = [spec.worldbody.add_light(type=mjtLightType.mjLIGHT_DIRECTIONAL, pos=(0, 0, SUN_HEIGHT), dir=SUN)]
-  if any(geom.type == mjtGeom.mjGEOM_HFIELD for geom in spec.geoms):
-    for light in far:
-      light.dir = SUN_ON_HILLS  # light from straight above leaves steps half in their own shadow
+  ground = [geom for geom in spec.geoms if geom.type in GROUND]
+  for geom in ground:
+    geom.castshadow = False  # its own shadow speckles it, above all at the edges of steps
+  for light in far:
+    light.diffuse = np.minimum(light.diffuse, SUNLIGHT)
+    if any(geom.type == mjtGeom.mjGEOM_HFIELD for geom in ground):
+      light.dir = SUN
   return spec.compile()
 
 

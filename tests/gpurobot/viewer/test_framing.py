@@ -107,6 +107,12 @@ def test_every_task_s_subject_fills_the_picture_and_is_within_it(name):
     assert 0.4 < edge < 0.95, aspect
 
 
+def test_the_camera_looks_down_on_hills():
+  hills, plain = (model_of(text) for text in (hopping_box.Task.robot, HELD.format(MOTOR)))
+  steep, flat = (view(*scene, find_robot(scene[0])).elevation for scene in (hills, plain))
+  assert steep < flat - 10
+
+
 def test_the_camera_follows_a_robot_that_roams_alone():
   for text, kind in (
     (hopping_box.Task.robot, mujoco.mjtCamera.mjCAMERA_TRACKING),
