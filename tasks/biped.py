@@ -67,6 +67,7 @@ class Task(gait.Task):
   )
   quiet = tuple(name for name in joints if name.endswith(("hip_roll", "hip_yaw", "waist", *ARM)))
   feet = tuple(f"{side}_foot" for side in SIDES)
+  resting = (0.005,) * 2
   trunk = "torso"
   guarded = tuple(f"{side}_{part}" for side in SIDES for part in ("hip_yaw", "knee", "elbow", "wrist"))
   mirrored = (  # rolls and yaws turn the other way

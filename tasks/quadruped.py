@@ -24,6 +24,7 @@ class Task(locomotion.Task):
   robot = base.ASSETS / "quadruped" / "robot.xml"
   joints = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh", "calf"))
   feet = tuple(f"{leg}_foot" for leg in LEGS)
+  resting = (0.02,) * 4
   trunk = "trunk"
   guarded = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh"))
   mirrored = [*range(3, 6), *range(3), *range(9, 12), *range(6, 9)], [-1, 1, 1] * 4  # hips change sign

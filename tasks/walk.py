@@ -86,6 +86,7 @@ class Task(gait.Task):
     size = Size(robot.leg_length, robot.mass, given.control_seconds)
     self.config = similar(given, settings, size, like)
     self.joints, self.feet, self.trunk = robot.joints, robot.feet, robot.trunk
+    self.resting = robot.soles
     self.quiet, self.guarded, self.phases = robot.quiet, robot.guarded, robot.phases
     if robot.mirrored:
       self.mirrored = robot.mirrored
@@ -93,7 +94,6 @@ class Task(gait.Task):
       robot_file.announce(robot, _said(self.config))
     super().setup()
     self.lowest = robot.height - (1 - self.config.fall_height) * robot.stature  # [m]
-    self.resting = self.constant(robot.soles)  # heights of the feet at home [feet] [m]
     self._scale_actions(given)
 
   def _scale_actions(self, given: Config) -> None:
@@ -115,7 +115,7 @@ class Task(gait.Task):
 
   def lifted(self) -> Tensor:
     """Return the heights of the feet above those at home [num_envs, feet] [m]."""
-    return super().lifted() - self.resting
+    return super().lifted() - self.radius
 
   def reward(self) -> dict[str, Tensor]:
     """Reward the share of the feet that follow the clock, not their number."""

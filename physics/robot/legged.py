@@ -10,7 +10,7 @@ class LeggedRobot(Robot):
   """Description of a legged robot for a walking task."""
 
   trunk: str  # a contact of this body is a fall
-  feet: tuple[str, ...]  # sites, touch sensors; `<foot>_velocity` is the velocity sensor of a foot
+  feet: tuple[str, ...]  # sites and touch sensors, with sensors `<foot>_velocity` and `<foot>_spin`
   feet_bodies: tuple[str, ...]  # body of each foot
   legs: tuple[tuple[str, ...], ...]  # joints of the leg of each foot, from the trunk on
   quiet: tuple[str, ...]  # joints that walk best near home; for more than two legs, none

@@ -16,13 +16,13 @@ ITERATIONS = 100  # most steps of the solver; it seldom needs more than a few
 
 
 def sense(spec: mujoco.MjSpec, skeleton: Skeleton, feet: list[Leg]) -> None:
-  """Give each foot a site around its shapes, a touch sensor, and a velocity sensor `<foot>_velocity`."""
+  """Give each foot a site around its shapes, and sensors of touch, velocity and angular velocity."""
   for foot in feet:
     kind, place, size = _zone(skeleton, foot)
     put_site(spec, foot.name, skeleton.body_name(foot.body), type=kind, pos=place, size=size)
     spec.add_sensor(name=foot.name, type=mjtSensor.mjSENS_TOUCH, objtype=mjtObj.mjOBJ_SITE, objname=foot.name)
-    velocity = mjtSensor.mjSENS_FRAMELINVEL
-    spec.add_sensor(name=f"{foot.name}_velocity", type=velocity, objtype=mjtObj.mjOBJ_SITE, objname=foot.name)
+    for word, sensor in (("velocity", mjtSensor.mjSENS_FRAMELINVEL), ("spin", mjtSensor.mjSENS_FRAMEANGVEL)):
+      spec.add_sensor(name=f"{foot.name}_{word}", type=sensor, objtype=mjtObj.mjOBJ_SITE, objname=foot.name)
 
 
 def put_site(spec: mujoco.MjSpec, name: str, body: str, **shape: Any) -> None:

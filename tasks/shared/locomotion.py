@@ -134,7 +134,8 @@ class Task(sensor_errors.Task):
   }
   joints: tuple[str, ...]
   quiet: tuple[str, ...] = ()  # joints that should stay near home; empty: all
-  feet: tuple[str, ...]  # sites and touch sensors; `<foot>_velocity` is the velocity sensor of a foot
+  feet: tuple[str, ...]  # sites and touch sensors, with sensors `<foot>_velocity` and `<foot>_spin`
+  resting: tuple[float, ...]  # heights of these sites when the robot stands at home [feet] [m]
   trunk: str  # body: its contact or tilt is a fall
   guarded: tuple[str, ...]  # bodies with penalised contacts
   mirrored: base.Reflection  # mirror image of the joints when left and right are exchanged
@@ -151,10 +152,8 @@ class Task(sensor_errors.Task):
     config = self.config
     self.angles, self.speeds = self.joints_of(*self.joints)
     self.home, self.stance = self.key_of("home")  # [nq], joint angles [nu] [rad]
-    self.touch, self.soles = self.sensor_of(*self.feet), self.site_of(*self.feet)
-    self.chest = self.body_of(self.trunk)
-    self.sliding = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
-    self.limbs = self.body_of(*self.guarded)
+    self.chest, self.limbs = self.body_of(self.trunk), self.body_of(*self.guarded)
+    self._find_feet()
     self.posed = self._pick([self.joints.index(name) for name in self.quiet or self.joints])
     self.angle_scale = torch.full_like(self.stance, config.action_scale)  # action scale by joint [nu] [rad]
     self.command = self.buffer(3)  # forward, to the left [m/s], turning to the left [rad/s]
@@ -188,6 +187,13 @@ class Task(sensor_errors.Task):
     self.noted = self.buffer(steadiness.Walking.width(self.num_actions, len(self.feet)))
     self.steadiness = steadiness.Walking(self, self.noted)
     self.build()
+
+  def _find_feet(self) -> None:
+    """Look up sites and sensors of the feet."""
+    self.touch, self.soles = self.sensor_of(*self.feet), self.site_of(*self.feet)
+    self.moving = self.sensor_of(*(f"{foot}_velocity" for foot in self.feet))
+    self.turning = self.sensor_of(*(f"{foot}_spin" for foot in self.feet))
+    self.radius = self.constant(self.resting)  # from the sites down to the ground [feet] [m]
 
   def build(self) -> None:
     """Randomise friction and trunk mass per environment in training; drawn once, this costs no time."""
@@ -361,10 +367,20 @@ class Task(sensor_errors.Task):
     """Return which feet are in contact [num_envs, feet] bool."""
     return self.sim.sensordata[:, self.touch] > TOUCHING
 
+  def sliding(self) -> tuple[Tensor, Tensor]:
+    """Return the velocity along x and y of the lowest points of the feet, [num_envs, feet] each [m/s].
+
+    A foot that rolls does not slide.
+    """
+    moving, turning = (
+      self.sim.sensordata[:, each].unflatten(1, (-1, 3)) for each in (self.moving, self.turning)
+    )
+    return moving[..., 0] - self.radius * turning[..., 1], moving[..., 1] + self.radius * turning[..., 0]
+
   def slip(self) -> Tensor:
     """Return the squared sliding speed of feet in contact [num_envs, feet] [m^2/s^2]."""
-    velocity = self.sim.sensordata[:, self.sliding].unflatten(1, (-1, 3))
-    return velocity[:, :, :2].square().sum(2) * self.contacts()
+    x, y = self.sliding()
+    return (x.square() + y.square()) * self.contacts()
 
   def force(self, bodies: slice | Tensor) -> Tensor:
     """Return the magnitude of the contact force on bodies [num_envs, bodies] [N]."""

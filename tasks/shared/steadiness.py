@@ -13,6 +13,7 @@ AT_LIMIT = 0.99  # part of the largest torque from which a joint is at its limit
 NEAR = 0.01  # distance from the end of a joint's range at which it is there, as a part of the range
 SHORTEST = 0.01  # path over which a cost of transport means something [m]
 BEFORE = 1.0  # time before an episode in which all feet count as alike, as a step is no share of a gait [s]
+LIGHTEST = 1e-3  # load on all feet below which their sliding means nothing, over the weight
 FEET = 7  # columns of memory for each foot
 
 
@@ -118,8 +119,8 @@ class Walking(Steadiness):
     work, path, time = self.spent.unbind(1)
     tilt = quat.upright(task.sim.qpos[:, 3:7]).clamp(-1.0, 1.0).acos()
     touching, landed = task.contacts(), task.flight > 0
-    sliding = task.sim.sensordata[:, task.sliding].unflatten(1, (-1, 3))
-    slip = torch.hypot(*sliding[:, :, :2].unbind(2)) * touching  # faster than a norm
+    load = self._load()
+    slip = torch.hypot(*task.sliding()) * load
     self._land(landed)
     self._swing(touching, landed)
     self.strides += landed * moves
@@ -128,16 +129,20 @@ class Walking(Steadiness):
     return (
       work / (self.weight * path.clamp(min=SHORTEST)),
       tilt,
-      slip.sum(1) / touching.sum(1).clamp(min=1),
+      slip.sum(1) / load.sum(1).clamp(min=LIGHTEST),
       self.impact.amax(1),
       self.cleared.mean(1),
       self.strides.mean(1) / time.clamp(min=task.dt),
       share.amax(1) - share.amin(1),
     )
 
+  def _load(self) -> Tensor:
+    """Return the forces on the feet over the robot's weight [num_envs, feet]."""
+    return self.task.sim.sensordata[:, self.task.touch] / self.weight
+
   def _land(self, landed: Tensor) -> None:
     """Keep the largest force of each landing, which may peak a step later."""
-    force = (self.task.sim.sensordata[:, self.task.touch] / self.weight).maximum(self.impact * ~landed)
+    force = self._load().maximum(self.impact * ~landed)
     self.impact.copy_(torch.where(landed | (self.recent > 0), force, self.impact))
     self.recent.copy_(landed)
 

@@ -58,7 +58,8 @@ def test_rewards_of_the_feet_by_hand(task):
   task.command.fill_(0.5)
   task.episode_steps.fill_(10)
   task.sim.sensordata[:, task.touch] = torch.tensor([100.0, 0.0])
-  task.sim.sensordata[:, task.sliding] = torch.tensor([0.3, 0.4, 1.0, 2.0, 2.0, 2.0])
+  task.sim.sensordata[:, task.moving] = torch.tensor([0.3, 0.4, 1.0, 2.0, 2.0, 2.0])
+  task.sim.sensordata[:, task.turning].zero_()
   task.sim.site_xpos[:, task.soles, 2] = torch.tensor([0.0, 0.06])
   terms = task.reward()
   assert terms["slip"][0].item() == pytest.approx(0.25)  # of the left foot, along the ground

@@ -55,6 +55,13 @@ def test_the_critic_sees_the_truth_and_what_training_varies(make_task):
   assert critic["delay"].equal(task.delay)
 
 
+def test_a_foot_that_rolls_does_not_slide(task):
+  task.sim.sensordata[:, task.touch] = 50.0
+  task.sim.sensordata[:, task.turning] = torch.tensor(4 * [3.0, -5.0, 2.0])
+  task.sim.sensordata[:, task.moving] = 0.02 * torch.tensor(4 * [-5.0, -3.0, 0.0])  # it turns about its sole
+  assert task.slip().max() < 1e-12
+
+
 def test_reward_by_hand(task):
   turn(task, (0.0, 1.0, 0.0), 0.2)
   down = torch.tensor([math.cos(0.2), 0.0, -math.sin(0.2)])  # the trunk's x axis in the world
@@ -68,7 +75,8 @@ def test_reward_by_hand(task):
   task.command.copy_(torch.tensor([1.0, 0.0, 0.1]).expand(2, 3))
   task.change.fill_(0.5)
   task.sim.sensordata[:, task.touch] = torch.tensor([50.0, 50.0, 0.0, 0.0])
-  task.sim.sensordata[:, task.sliding] = torch.tensor([0.3, 0.4, 9.0] + 9 * [0.2])  # two feet stand
+  task.sim.sensordata[:, task.moving] = torch.tensor([0.3, 0.4, 9.0] + 9 * [0.2])  # two feet stand
+  task.sim.sensordata[:, task.turning].zero_()
   task.flight.copy_(torch.tensor([0.3, 0.05, 0.0, 0.0]).expand(2, 4))
   terms = {name: term[0].item() for name, term in task.reward().items()}
   expected = {

@@ -61,7 +61,7 @@ def test_transport_costs_nothing_at_a_command_to_stand_and_counts_from_the_start
 
 def test_the_impact_is_the_largest_force_of_the_last_landing_and_slip_is_of_feet_in_contact(task):
   weight = 9.81 * task.model.body_mass.sum()
-  task.sim.sensordata[:, task.sliding] = torch.tensor([0.3, 0.4, 9.0] + 3 * [0.1, 0.0, 0.0])
+  task.sim.sensordata[:, task.moving] = torch.tensor([0.3, 0.4, 9.0] + 3 * [0.1, 0.0, 0.0])
   found = []
   for force in (0.0, 0.5, 2.0, 3.0, 0.0, 1.0):  # it lands at the second, and at the last
     task.control()
