@@ -1,4 +1,4 @@
-"""Walk: any robot with legs, from an MJCF or URDF file, follows velocity commands on flat ground.
+"""Walk: any robot with legs, from an MJCF or URDF file, follows velocity commands on flat or rough ground.
 
 The robot's parts are read from its file (`physics/robot/`). Settings are a robot dog's or, for
 two legs, of a humanoid, scaled to the robot's size and weight (`tasks/shared/similarity.py`).
@@ -12,8 +12,9 @@ from torch import Tensor
 
 from tasks import base
 from tasks.base import option
-from tasks.shared import gait, locomotion, robot_file
+from tasks.shared import gait, locomotion, robot_file, rough
 from tasks.shared.similarity import Size, adapted, similar
+from tasks.shared.terrain import Ground
 
 TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, locomotion.SAC
 TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its largest torque
@@ -43,13 +44,21 @@ TWO_LEGS: dict[str, float] = {
   "reward_load": -5.0,
   "reward_swing": -10.0,
 }
+# Lengths of the ground, which are the dog's, as `similar` scales them to the legs.
+WIDER = {name: getattr(rough.Config, name) * HUMANOID.length / DOG.length for name in rough.LENGTHS}
 
 
-@adapted({*TWO_LEGS, "action_scale", "quiet_scale"})
+@adapted({*TWO_LEGS, *rough.ON_ROUGH, "action_scale", "quiet_scale"})
 @dataclass
-class Config(robot_file.LegsConfig, gait.Config):
+class Config(robot_file.LegsConfig, rough.Config, gait.Config):
   """Settings of a walking robot; those that are null follow its size and weight, and number of legs."""
 
+  terrain: str = option(
+    "flat", "ground: flat, rough, stairs, or a file of heights: .png, .npy, .npz, .stl, .obj"
+  )
+  terrain_height: float | None = option(
+    None, "height of the white of an image as env.terrain above its black", "m", low=0
+  )
   self_collision: bool = option(True, "let links collide with each other, where the file does")
   quiet_scale: float = option(
     0.25, "largest action_scale, with two legs, of joints that should stay near home", "rad", low=0
@@ -61,7 +70,7 @@ class Config(robot_file.LegsConfig, gait.Config):
   reward_gait: float = option(0.5, "weight of the share of feet that agree with the gait clock")
 
 
-class Task(gait.Task):
+class Task(rough.Task, gait.Task):
   """Walking task of any robot with legs; actions are joint targets."""
 
   found: robot_file.LeggedRobot
@@ -69,22 +78,27 @@ class Task(gait.Task):
 
   @classmethod
   def scene(cls, config: Any) -> Any:
-    """Return the robot on a floor, an MjSpec."""
-    return robot_file.legged(config)[1]
+    """Return the robot on its ground, an MjSpec."""
+    (_, robot), ground = robot_file.legged(config), cls.ground(config)
+    return robot if ground is None else ground.scene(robot)
+
+  @classmethod
+  def ground(cls, config: Any) -> Ground | None:
+    """Return the ground of the settings, in the robot's size; None: it is flat."""
+    robot = robot_file.legged(config)[0]
+    return rough.ground(_settings(config, robot), robot.leg_length / DOG.length)
 
   @classmethod
   def own_file(cls, config: Any) -> Any:
-    """Return the robot's own file as it stands, an MjModel."""
-    return robot_file.own_file(config)
+    """Return the robot's own file as it stands, but for its ground, an MjModel."""
+    return robot_file.own_file(config, cls.scene(config))
 
   def setup(self) -> None:
     """Take the parts that were found, and the settings of a similar robot."""
-    self.found = robot = robot_file.legged(self.config)[0]
-    two = len(robot.feet) == 2
-    like, settings = (HUMANOID, TWO_LEGS) if two else (DOG, {})
     given = self.config
-    size = Size(robot.leg_length, robot.mass, given.control_seconds)
-    self.config = similar(given, settings, size, like)
+    rough.check(given)
+    self.found = robot = robot_file.legged(given)[0]
+    self.config = _settings(given, robot)
     self.joints, self.feet, self.trunk = robot.joints, robot.feet, robot.trunk
     self.resting = robot.soles
     self.quiet, self.guarded, self.phases = robot.quiet, robot.guarded, robot.phases
@@ -94,6 +108,7 @@ class Task(gait.Task):
       robot_file.announce(robot, _said(self.config))
     super().setup()
     self.lowest = robot.height - (1 - self.config.fall_height) * robot.stature  # [m]
+    self.below = self.buffer(len(self.feet))  # heights of the ground below the feet [m]
     self._scale_actions(given)
 
   def _scale_actions(self, given: Config) -> None:
@@ -114,8 +129,14 @@ class Task(gait.Task):
     self.angle_scale.copy_(self.constant(scales))
 
   def lifted(self) -> Tensor:
-    """Return the heights of the feet above those at home [num_envs, feet] [m]."""
-    return super().lifted() - self.radius
+    """Return the heights of the feet above the ground, minus those at home [num_envs, feet] [m]."""
+    return super().lifted() - self.below - self.radius
+
+  def update(self) -> None:
+    """Look up the ground below the feet."""
+    super().update()
+    if self.uneven:
+      self.below.copy_(self.terrain.height(self.sim.site_xpos[:, self.soles, :2]))
 
   def reward(self) -> dict[str, Tensor]:
     """Reward the share of the feet that follow the clock, not their number."""
@@ -123,12 +144,20 @@ class Task(gait.Task):
     return terms | {"gait": terms["gait"] / len(self.feet)}
 
   def terminated(self) -> Tensor:
-    """Fail if the trunk is in contact, tilts too far, or is too low."""
-    return super().terminated() | (self.sim.qpos[:, 2] < self.lowest)
+    """Fail if the trunk is in contact, tilts too far, or is too low above the ground of the feet."""
+    return super().terminated() | (self.sim.qpos[:, 2] - self.below.mean(1) < self.lowest)
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs; of a robot without symmetry, nothing."""
     return super().symmetry() if self.found.mirrored else {}
+
+
+def _settings(config: Config, robot: robot_file.LeggedRobot) -> Config:
+  """Return settings in which those that are null follow the robot."""
+  like, settings = (HUMANOID, TWO_LEGS | WIDER) if len(robot.feet) == 2 else (DOG, {})
+  if config.terrain != rough.FLAT:
+    settings = settings | rough.ON_ROUGH
+  return similar(config, settings, Size(robot.leg_length, robot.mass, config.control_seconds), like)
 
 
 def _said(config: Config) -> str:

@@ -69,7 +69,7 @@ IMPORTS = {
   r"tasks/base\.py": {"numpy", "physics", "tasks.core", "tensordict", "torch"},
   r"tasks/core/sensing\.py": {"physics", "tasks.core", "torch"},
   r"tasks/core/.*": {"numpy", "tasks.core", "tensordict", "torch"},
-  r"tasks/shared/robot_file\.py": {*TASK, "physics.robot", "tasks.core"},
+  r"tasks/shared/(robot_file|terrain)\.py": {*TASK, "physics.robot", "tasks.core"},
   r"tasks/shared/suite\.py": {*TASK, "numpy", "physics.host", "tasks.core"},
   r"tasks/shared/.*": {*TASK, "tasks.core"},
   r"tasks/motion/.*": {*TASK, "numpy", "physics", "tasks.core", "tasks.motion"},

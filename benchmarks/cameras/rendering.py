@@ -21,6 +21,7 @@ from benchmarks.report import line
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import defaults
 from gpurobot.viewer.offscreen import BACKENDS, draws
+from physics.load import read_spec
 
 ENVS, ROUNDS, SECONDS = 256, 3, 0.5
 SIZE = 64  # of an image [pixels]
@@ -49,9 +50,7 @@ def load_scene(name: str) -> tuple[physics.Model, torch.Tensor]:
   config = defaults(module).env
   task = module.Task(config, ENVS, random=Random(0, ENVS), training=False)
   task.reset()
-  source = str(module.Task.scene(config))
-  read = mujoco.MjSpec.from_string if source.lstrip().startswith("<") else mujoco.MjSpec.from_file
-  spec = read(source)
+  spec = read_spec(module.Task.scene(config))
   body = spec.worldbody if place.body == "world" else spec.body(place.body)
   body.add_camera(name="eye", pos=place.pos, xyaxes=place.xyaxes, fovy=60)
   return physics.load_model(spec, unsupported="warn"), task.sim.qpos.clone()

@@ -1,5 +1,8 @@
 """MuJoCo C on a robot's own file, in place of the training's model."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 import torch
@@ -7,6 +10,7 @@ from mujoco import mjtBias, mjtDyn, mjtGain, mjtJoint
 
 from physics.engines.mujoco_engine import SIGNATURE, MujocoSimulation
 from physics.model.model import Floats, Ints, Model
+from physics.ray.raycaster import Rays
 from physics.state.layout import OutputSpec
 
 ON_JOINT = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
@@ -57,6 +61,12 @@ class OwnFileSimulation(MujocoSimulation):
     """Set the defaults of the training's model, and of the file for all else."""
     super().reset(mask)
     self._all[self._selected(mask)] = self._apart
+
+  def attach_rays(self, rays: Rays) -> tuple[Callable[[], None], torch.Tensor]:
+    """Return a function that casts rays from and at the parts of these names in the file."""
+    names = [self.model.geom_names[geom] for geom in rays.geoms]
+    own = replace(rays, body=self._bodies[rays.body], geoms=[self._mj.geom(name).id for name in names])
+    return super().attach_rays(own)
 
   def _load(self, env: int) -> None:
     mujoco.mj_setState(self._mj, self._data, self._all[env], SIGNATURE)

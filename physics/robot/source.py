@@ -108,7 +108,7 @@ def keep_robot(spec: mujoco.MjSpec, root: str, doubts: list[str]) -> bool:
   Returns whether the floor is the file's; otherwise it is a new one.
   """
   others = [body for body in spec.worldbody.bodies if body.name != root]
-  planes = [geom for geom in spec.worldbody.geoms if _is_level(geom)]
+  planes = [geom for geom in spec.worldbody.geoms if is_level(geom)]
   shapes = [geom for geom in spec.worldbody.geoms if geom not in planes[:1]]
   if others or shapes:
     doubts.append(f"the scene's other {len(others)} bodies and {len(shapes)} shapes are left out")
@@ -212,7 +212,8 @@ def _nearest_file(file: Path) -> str:
   return f"; nearest: '{folder / nearest_word(file.name, others)}'" if others else ""
 
 
-def _is_level(geom: Any) -> bool:
+def is_level(geom: Any) -> bool:
+  """Return whether a geom of the world is a plane at height zero."""
   upright = np.allclose(geom.quat, [1, 0, 0, 0]) and np.allclose(geom.pos[2], 0)
   return bool(geom.type == mjtGeom.mjGEOM_PLANE and upright)
 

@@ -81,14 +81,14 @@ def arm(config: Any) -> tuple[Arm, Any]:
   return _read(read_arm, asked(config, str(ASSETS / "arm" / "robot.xml")))
 
 
-def own_file(config: Any) -> Any:
+def own_file(config: Any, scene: Any = None) -> Any:
   """Return the file of the robot with legs that settings name, as it stands, with training's sensors.
 
-  Raises SettingError if MuJoCo refuses it.
+  scene: the training's, an MjSpec; None: on flat ground. Raises SettingError if MuJoCo refuses the file.
   """
-  robot, spec = legged(config)
+  robot, flat = legged(config)
   try:
-    return read_own_file(robot, spec)
+    return read_own_file(robot, scene or flat)
   except (OSError, ValueError) as error:
     raise SettingError(" ".join(str(error).split())) from error
 

@@ -38,6 +38,8 @@ POWERS: dict[str, tuple[int, int, int, int]] = {
   "flight_seconds": (0, 1, 0, 0),
   "step_seconds": (0, 1, 0, 0),
   "swing_height": (1, 0, 0, 0),
+  **dict.fromkeys(("terrain_size", "terrain_cell", "start_offset"), (1, 0, 0, 0)),
+  **dict.fromkeys(("scan_length", "scan_width", "scan_spacing"), (1, 0, 0, 0)),
   "reward_vertical": (-2, 2, 0, 0),
   "reward_rocking": (0, 2, 0, 0),
   "reward_effort": (0, 0, -2, 0),

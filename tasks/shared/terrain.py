@@ -1,19 +1,21 @@
-"""Rough terrain: a grid of tiles of rising difficulty, as heights and as an MJCF height field.
+"""Rough terrain: tiles of rising difficulty, or the heights of a file, as an MJCF height field.
 
 The kinds of terrain and their difficulty follow legged_gym (Rudin et al. 2021, arXiv 2109.11978), scaled for
-a robot with legs of 0.3 m. Every tile is flat around its centre, where robots start, and has height zero
-along its edge, so that all tiles fit together.
+a robot with legs of 0.3 m; lengths here are its. Every tile is flat around its centre, where robots start,
+and has height zero along its edge, so that all tiles fit together.
 """
 
-import xml.etree.ElementTree as ET
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import interpolate, max_pool2d, pad
 
+from physics.robot.ground import on_heights, read_heights
+from tasks.core.errors import SettingError
 from tasks.core.names import hint
 
 Range = tuple[float, float]  # from the easiest tile to the hardest
@@ -32,8 +34,9 @@ OBSTACLE_SIDE: Range = (0.3, 1.2)  # shortest and longest side of an obstacle [m
 OBSTACLE_COUNT = 0.8  # obstacles per square metre [1/m^2]
 
 PLATFORM = 0.8  # half the side of the flat start area around a tile's centre [m]
-BORDER = 1.0  # width of the flat ground around all tiles [m]
-BASE = 0.5  # thickness of the height field below its lowest point [m]
+BORDER = 1.0  # width of the ground around all tiles, or around the heights of a file [m]
+FOOTPRINT = 0.5  # half the side of a square that a robot covers [m]
+LEVEL = 0.06  # largest height difference under a robot that starts on the heights of a file [m]
 
 
 @dataclass(frozen=True)
@@ -134,75 +137,41 @@ KINDS: dict[str, Callable[[Tile], Tensor]] = {
 }
 
 
-class Terrain:
-  """Grid of tiles centred at the origin: levels of rising difficulty along x, kinds of terrain along y.
+class Ground:
+  """Heights on a grid of points centred at the origin, and places where robots start."""
 
-  Args:
-    kinds: names in KINDS, one for each column of tiles.
-    levels: number of rows of tiles; the difficulty rises from 0 to 1.
-    seed: random seed.
-    size: side of a tile, a multiple of two cells [m].
-    cell: distance between points of the height field [m].
-    device: device of the tensors.
-  """
-
+  tiled = True  # a robot leaves the tile in which it starts; False: it can leave the whole ground only
   heights: Tensor  # [points along y, points along x], rounded to millimetres [m]
-  origins: Tensor  # [levels, kinds, 3] start positions: the centre of each tile, on the ground [m]
+  half: Tensor  # half the sides along x and y [2] [m]
+  origins: Tensor  # [levels, columns, 3] start positions, on the ground [m]
+  reach: Tensor  # half the sides of a tile, or of the ground without its border, along x and y [2] [m]
+  clearance: float  # least distance from a start position to where a robot leaves [m]
 
-  def __init__(
-    self,
-    kinds: Sequence[str],
-    levels: int,
-    seed: int = 0,
-    size: float = 8.0,
-    cell: float = 0.1,
-    device: torch.device | str = "cpu",
-  ) -> None:
-    """Make the tiles; raise ValueError at an unknown kind or a size that is no multiple of two cells."""
-    for kind in kinds:
-      if kind not in KINDS:
-        raise ValueError(f"terrain '{kind}' is unknown, {hint(kind, KINDS)}")
-    self.cell, half = cell, round(size / cell / 2)
-    fits = 2 * half * cell
-    if abs(fits - size) > 1e-6:
-      raise ValueError(f"tiles of {size:g} m are no multiple of two cells of {cell:g} m: write {fits:g} m")
-    border = round(BORDER / cell)
-    side = 2 * half  # of a tile, in cells
-    heights = torch.zeros(side * len(kinds) + 2 * border + 1, side * levels + 2 * border + 1)
-    for level in range(levels):
-      for column, kind in enumerate(kinds):
-        random = torch.Generator().manual_seed((seed * levels + level) * len(kinds) + column)
-        tile = Tile(side + 1, cell, level / max(levels - 1, 1), random)
-        first_y, first_x = border + side * column, border + side * level
-        heights[first_y : first_y + side + 1, first_x : first_x + side + 1] = KINDS[kind](tile)
-    self.heights = ((heights * 1000).round() / 1000).to(device)
-    centres = [border + half + side * torch.arange(count, device=device) for count in (levels, len(kinds))]
-    x, y = torch.meshgrid(*centres, indexing="ij")
-    self.half = cell / 2 * (torch.tensor(self.heights.shape, device=device) - 1).flip(0)  # along x, y [m]
-    flat = torch.stack([x, y], 2) * cell - self.half
-    self.origins = torch.cat([flat, self.heights[y, x].unsqueeze(2)], 2)
+  def __init__(self, heights: Tensor, cell: float, scale: float) -> None:
+    """Take heights [points along y, points along x] and the distance of points [m].
 
-  def scene(self, robot: Path | str, floor: str = "floor") -> str:
-    """Return the MJCF text of a robot, a file or text, with the height field in place of its plane `floor`.
-
-    The floor keeps its friction and gets contype 1; geoms that should touch planes only use another bit. The
-    file must not refer to other files such as meshes, because relative paths would be lost.
+    scale: size of the robot, over our robot dog's.
     """
-    tree = ET.fromstring(robot if isinstance(robot, str) else robot.read_text())
-    plane = tree.find(f".//geom[@name='{floor}']")
-    if plane is None:
-      raise ValueError(f"the robot has no geom '{floor}' to make uneven: name its ground plane so")
-    low, high = float(self.heights.min()), float(self.heights.max())
-    x, y = self.half.tolist()
-    plane.attrib |= {"type": "hfield", "hfield": "terrain", "pos": f"0 0 {low:.3f}", "contype": "1"}
-    plane.attrib.pop("size", None)
-    rows, columns = self.heights.shape
-    size = f"{x:.6g} {y:.6g} {max(high - low, 0.001):.3f} {BASE:g}"
-    # A file's rows run from the greatest y to the least.
-    elevation = " ".join(f"{z:.3f}" for z in self.heights.flip(0).flatten().tolist())
-    field = {"nrow": str(rows), "ncol": str(columns), "size": size, "elevation": elevation}
-    ET.SubElement(ET.SubElement(tree, "asset"), "hfield", field, name="terrain")
-    return ET.tostring(tree, encoding="unicode")
+    self.heights, self.cell, self.scale = (heights * 1000).round() / 1000, cell, scale
+    self.half = cell / 2 * (torch.tensor(heights.shape) - 1).flip(0)
+
+  def to(self, device: torch.device | str) -> "Ground":
+    """Return this ground with its tensors on a device."""
+    moved = copy.copy(self)
+    vars(moved).update({n: value.to(device) for n, value in vars(self).items() if isinstance(value, Tensor)})
+    return moved
+
+  def has_left(self, place: Tensor, origin: Tensor) -> Tensor:
+    """Return which robots at `place` [n, 2] have left their tile, or the ground; they began at `origin`."""
+    middle = origin[:, :2] if self.tiled else 0.0
+    return ((place - middle).abs() > self.reach).any(1)
+
+  def scene(self, robot: Any) -> Any:
+    """Return a robot, of a file, text or MjSpec, with this ground in place of its plane `floor`, an MjSpec.
+
+    See `physics.robot.ground.on_heights`.
+    """
+    return on_heights(robot, self.heights.cpu().numpy(), self.half.tolist())
 
   def height(self, points: Tensor) -> Tensor:
     """Return the ground height [...] [m] at world points [..., 2] [m]; outside, the height of the edge.
@@ -219,3 +188,92 @@ class Terrain:
     h00, h01, h10, h11 = self.heights.flatten()[corners]
     left, right = h00 + v * (h10 - h00) + u * (h11 - h10), h00 + u * (h01 - h00) + v * (h11 - h01)
     return torch.where(u < v, left, right)
+
+
+class Terrain(Ground):
+  """Grid of tiles centred at the origin: levels of rising difficulty along x, kinds of terrain along y.
+
+  Args:
+    kinds: names in KINDS, one for each column of tiles.
+    levels: number of rows of tiles; the difficulty rises from 0 to 1.
+    seed: random seed.
+    size: side of a tile, a multiple of two cells [m].
+    cell: distance between points of the height field [m].
+    scale: size of the robot, over our robot dog's.
+  """
+
+  def __init__(
+    self,
+    kinds: Sequence[str],
+    levels: int,
+    seed: int = 0,
+    size: float = 8.0,
+    cell: float = 0.1,
+    scale: float = 1.0,
+  ) -> None:
+    """Make the tiles; raise SettingError at an unknown kind or a size that is no multiple of two cells."""
+    for kind in kinds:
+      if kind not in KINDS:
+        raise SettingError(f"terrain '{kind}' is unknown, {hint(kind, KINDS)}")
+    half = round(size / cell / 2)
+    fits = 2 * half * cell
+    if abs(fits - size) > 1e-6:
+      raise SettingError(f"tiles of {size:g} m are no multiple of two cells of {cell:g} m: write {fits:g} m")
+    border = round(BORDER / (cell / scale))
+    side = 2 * half  # of a tile, in cells
+    heights = torch.zeros(side * len(kinds) + 2 * border + 1, side * levels + 2 * border + 1)
+    for level in range(levels):
+      for column, kind in enumerate(kinds):
+        random = torch.Generator().manual_seed((seed * levels + level) * len(kinds) + column)
+        tile = Tile(side + 1, cell / scale, level / max(levels - 1, 1), random)
+        first_y, first_x = border + side * column, border + side * level
+        heights[first_y : first_y + side + 1, first_x : first_x + side + 1] = KINDS[kind](tile)
+    super().__init__(scale * heights, cell, scale)
+    centres = [border + half + side * torch.arange(count) for count in (levels, len(kinds))]
+    x, y = torch.meshgrid(*centres, indexing="ij")
+    flat = torch.stack([x, y], 2) * cell - self.half
+    self.origins = torch.cat([flat, self.heights[y, x].unsqueeze(2)], 2)
+    self.reach, self.clearance = torch.tensor([size / 2] * 2), size / 2
+
+
+class FileGround(Ground):
+  """Heights of a file, continued beyond its edge; robots start wherever they are level.
+
+  Args:
+    path: file of heights, see `physics.robot.ground.read_heights`.
+    cell: distance between points [m]; a .npz file has its own.
+    height: height of an image's white above its black [m].
+    scale: size of the robot, over our robot dog's.
+    offset: largest distance from a start position, along x and y, at which the ground is level too [m].
+  """
+
+  tiled = False
+
+  def __init__(self, path: str, cell: float, height: float, scale: float, offset: float) -> None:
+    """Read the heights; raise SettingError if this is impossible, or they are nowhere level."""
+    try:
+      read, cell = read_heights(path, cell, height)
+    except ValueError as error:
+      raise SettingError(str(error)) from error
+    inner, border = torch.tensor(read, dtype=torch.float32)[None], max(1, round(BORDER * scale / cell))
+    super().__init__(pad(inner, [border] * 4, mode="replicate")[0], cell, scale)
+    self.reach = self.half - border * cell
+    self.clearance = FOOTPRINT * scale + offset
+    around = max(1, round(self.clearance / cell))
+    if min(read.shape) <= 2 * around:
+      sides = " x ".join(f"{2 * half:.3g}" for half in self.reach.tolist())
+      raise SettingError(f"{path} has {sides} m: a robot to start on it needs {2 * self.clearance:.3g} m")
+    highest, lowest = _highest(inner, 2 * around + 1)[0], -_highest(-inner, 2 * around + 1)[0]
+    y, x = (highest - lowest <= LEVEL * scale).nonzero(as_tuple=True)
+    if not len(x):
+      raise SettingError(
+        f"{path} is nowhere level enough for a start: within {LEVEL * scale:.2g} m over "
+        f"{2 * self.clearance:.3g} m; write a smaller env.start_offset"
+      )
+    place = (torch.stack([x, y], 1) + border + around) * cell - self.half
+    self.origins = torch.cat([place, highest[y, x].unsqueeze(1)], 1)[None]
+
+
+def _highest(heights: Tensor, count: int) -> Tensor:
+  """Return the greatest heights of all squares of `count` x `count` points [1, rows, columns] [m]."""
+  return max_pool2d(max_pool2d(heights, (count, 1), 1), (1, count), 1)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+import mujoco
 import pytest
 import torch
 
@@ -74,7 +75,11 @@ def _models_are_shared() -> Iterator[None]:
   make = base.Task.make_model.__func__
 
   def share(kind: type[base.Task], config: object) -> physics.Model:
-    key = kind.scene(config), tuple(kind.vary), kind.unsupported
+    scene = kind.scene(config)
+    if isinstance(scene, mujoco.MjSpec) and scene.hfields:  # made anew for each task
+      scene.compile()
+      scene = scene.to_xml()
+    key = scene, tuple(kind.vary), kind.unsupported
     if key not in MODELS:
       if len(MODELS) == MOST_MODELS:
         MODELS.pop(next(iter(MODELS)))

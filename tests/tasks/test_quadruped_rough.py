@@ -9,7 +9,8 @@ import torch
 
 from gpurobot.deploy.trained import hold_levels
 from gpurobot.learn.random import Random
-from tasks.quadruped_rough import RAY_START, Config, Task
+from tasks.quadruped_rough import Config, Task
+from tasks.shared.rough import RAY_START
 from tests.tasks.conftest import SMALL
 
 STANDING = torch.zeros(32, 12)
