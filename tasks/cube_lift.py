@@ -1,7 +1,7 @@
-"""Cube lift: an arm grasps a cube on a table, lifts it and holds it there.
+"""Cube lift: an arm grasps a cube on a table, lifts it to a goal in the air and holds it there.
 
-The reward is structured as in IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_cube_stack.py`): first reach
-with the grasp point and both fingertips, then lift.
+The reward for reaching is as in IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_cube_stack.py`): it counts the
+grasp point and both fingertips.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ PPO: dict[str, object] = {
   "log_std_init": -0.7,
   "gamma": 0.95,
   "shared": False,
-  "reward_transform": "scale",  # a lifted cube is worth ten steps of reaching; with symlog, only four
+  "reward_transform": "scale",  # a cube at its goal is worth ten steps of reaching; with symlog, only four
   "reward_scale": 0.1,
 }
 
@@ -36,13 +36,15 @@ class Config(arm.Config):
   )
   cube_side: float = option(0.15, "largest start offset of the cube along y", "m", low=0)
   cube_ahead: float = option(0.1, "largest start offset of the cube along x", "m", low=0)
-  lift_height: float = option(
-    0.15, "height above the start that earns the full lifting reward", "m", low=0.01
+  goal_low: float = option(0.1, "smallest height of a goal above the cube's start", "m", low=0.01)
+  goal_high: float = option(0.25, "largest height of a goal above the cube's start", "m", low=0.01)
+  success_distance: float = option(
+    0.03, "distance of the cube from its goal below which it is a success", "m", low=0
   )
-  success_height: float = option(0.1, "height above the start beyond which it is a success", "m", low=0)
   reward_reach: float = option(1.0, "weight of 1 - tanh(mean distance of grasp point and fingertips / 0.1 m)")
-  reward_lift: float = option(5.0, "weight of the cube height above its start, divided by lift_height")
-  reward_lifted: float = option(5.0, "weight of a cube above success_height")
+  reward_goal: float = option(
+    10.0, "weight of a cube at its goal below a hand that points down; less beside, below or with a tilt"
+  )
   reward_action: float = option(-0.01, "weight of the penalty on the sum of squared actions")
 
 
@@ -53,14 +55,20 @@ class Task(arm.Task):
   config: Config
 
   def setup(self) -> None:
-    """Look up the cube."""
+    """Look up the cube; create buffers for its goal and its distance from there."""
     super().setup()
+    config = self.config
     self.cube, self.cube_qpos = self.model.body_id("cube"), self.qpos_of("cube")
-    self.rest = self.home[self.cube_qpos][2]  # height of a cube that lies on the table [m]
-    self.height = self.buffer()  # height of the cube above its start [m]
+    x, y, self.rest = self.model.body_pos[self.cube].tolist()  # the cube's start without offsets [m]
+    low = x - config.cube_ahead, y - config.cube_side, self.rest + config.goal_low
+    high = x + config.cube_ahead, y + config.cube_side, self.rest + config.goal_high
+    self.corner, self.far_corner = self.constant(low), self.constant(high)  # [3] [m]
+    self.goal_position = self.buffer(3)  # [m]
+    self.commands = base.Commands.position(self.goal_position, low, high)
+    self.distance = self.buffer()  # of the cube from its goal [m]
 
   def initial_state(self) -> dict[str, Tensor]:
-    """Start near home with the cube at a random pose on the table."""
+    """Start near home with the cube at a random pose on the table, and a random goal."""
     qpos, qvel = self.arm_at_home()
     ahead, side, turn = self.random.uniform("cube", (3,), -1.0, 1.0).unbind(1)
     half_turn = torch.pi / 8 * turn  # a cube is symmetric under quarter turns
@@ -69,43 +77,47 @@ class Task(arm.Task):
     rotation = [half_turn.cos(), zero, zero, half_turn.sin()]
     position = self.home[self.cube_qpos][:3] + torch.stack(offset, 1)
     qpos[:, self.cube_qpos] = torch.cat([position, torch.stack(rotation, 1)], 1)
-    return {"qpos": qpos, "qvel": qvel}
+    goal = torch.lerp(self.corner, self.far_corner, self.random.uniform("goal position", (3,)))
+    return {"qpos": qpos, "qvel": qvel, "goal_position": goal}
 
   def update(self) -> None:
-    """Compute the height of the cube."""
-    self.height.copy_(self.sim.xpos[:, self.cube, 2] - self.rest)
+    """Compute the distance of the cube from its goal."""
+    self.distance.copy_((self.goal_position - self.sim.xpos[:, self.cube]).norm(dim=1))
 
   def reward(self) -> dict[str, Tensor]:
-    """Reward reaching the cube and lifting it; penalise motion."""
-    points = self.grip_points() - self.sim.xpos[:, self.cube].unsqueeze(1)
-    distance = points.square().sum(2).sqrt().mean(1)
+    """Reward reaching the cube and bringing it to its goal; penalise motion."""
+    cube = self.sim.xpos[:, self.cube]
+    reach = (self.grip_points() - cube.unsqueeze(1)).norm(dim=2).mean(1)
+    aside, upward = (cube - self.goal_position)[:, :2].norm(dim=1), (cube - self.goal_position)[:, 2].abs()
+    raised = (1.0 - upward / (self.goal_position[:, 2] - self.rest)).clamp(min=0.0)
     return {
-      "reach": 1.0 - (distance / 0.1).tanh(),
-      "lift": (self.height / self.config.lift_height).clamp(0.0, 1.0),
-      "lifted": self.success(),
+      "reach": 1.0 - (reach / 0.1).tanh(),
+      # A product: the sum would pay for a cube that is pushed to below its goal, and for a hand that tilts.
+      "goal": raised * (1.0 - (aside / 0.2).tanh()) * self.downward().clamp(min=0.0),
       "action": self.action.square().sum(1),
     }
 
   def success(self) -> Tensor:
-    """Succeed if the cube is above `success_height`."""
-    return self.height > self.config.success_height
+    """Succeed if the cube is at its goal."""
+    return self.distance < self.config.success_distance
 
   def terminated(self) -> Tensor:
     """Fail if the cube falls off the table."""
-    return self.height < -0.1
+    return self.sim.xpos[:, self.cube, 2] < 0.0
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return the arm, the cube, and the offset of the cube from the grasp point."""
-    cube = self.sim.xpos[:, self.cube]
+    """Return the arm, the cube, and the offsets of the cube and of its goal from the grasp point."""
+    cube, point = self.sim.xpos[:, self.cube], self.sim.site_xpos[:, self.point]
     return {
       "policy": {
         **self.observe_arm(),
         "cube_position": cube,
         "cube_axes": self.sim.xmat[:, self.cube].unflatten(1, (3, 3))[:, :, 1:],
-        "cube_offset": cube - self.sim.site_xpos[:, self.point],
+        "cube_offset": cube - point,
+        "goal_offset": self.goal_position - point,
       }
     }
 
   def metrics(self) -> dict[str, Tensor]:
-    """Return the height of the cube [m]."""
-    return {"height": self.height}
+    """Return the distance of the cube from its goal [m]."""
+    return {"distance": self.distance}

@@ -35,7 +35,7 @@ class Config(cube_lift.Config):
 
 
 class Task(cube_lift.Task):
-  """Cube lift with a policy that sees the arm and an image [camera_size, camera_size, 1] of depths."""
+  """Cube lift with a policy that sees the arm, the goal and depths [camera_size, camera_size, 1]."""
 
   image_ranges: Mapping[str, tuple[float, float]] = MappingProxyType({"depth": SEEN})
   config: Config
@@ -47,7 +47,8 @@ class Task(cube_lift.Task):
     self.view = self.camera("wrist", size, size, ("depth",), depths=SEEN)
 
   def observe(self) -> dict[str, dict[str, Tensor]]:
-    """Return the arm and the image; the state for the critic and for a teacher."""
+    """Return the arm, the goal and the image; the state for the critic and for a teacher."""
     state = super().observe()["policy"]
-    seen = {**self.observe_arm(), "depth": self.view.render()["depth"]}
+    image = self.view.render()["depth"]
+    seen = {**self.observe_arm(), "goal_offset": state["goal_offset"], "depth": image}
     return {"policy": seen, "critic": state, "teacher": state}

@@ -158,10 +158,6 @@ class Task(arm.Task):
     """Return the place of the cube on the other, turned as the other."""
     return [base.Goal(self.positions()[2], quat.to_matrix(self.poses()[:, 1, 3:]), CUBES[0])]
 
-  def downward(self) -> Tensor:
-    """Return the cosine of the angle of the hand from pointing down [N]."""
-    return -self.sim.xmat[:, self.hand, 8]
-
   def clearance(self) -> Tensor:
     """Return the height of the lowest corner of the cube above the table [N] [m]."""
     upward = quat.to_matrix(self.poses()[:, 0, 3:])[:, 2]  # components of the axes of the cube [N, 3]

@@ -142,6 +142,10 @@ class Task(base.Task):
     left, right = self.sim.qpos[:, self.fingers].unsqueeze(1).unbind(2)
     return torch.stack([point, point + left * across, point - right * across], 1)
 
+  def downward(self) -> Tensor:
+    """Return the cosine of the angle of the hand from pointing down [N]."""
+    return -self.sim.xmat[:, self.hand, 8]
+
   def observe_arm(self) -> dict[str, Tensor]:
     """Return the observation blocks [N, ...] of the arm by name."""
     return {

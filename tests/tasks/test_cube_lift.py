@@ -13,7 +13,7 @@ def task(make_task):
   return task
 
 
-def test_cubes_lie_on_the_table_where_they_may(make_task):
+def test_cubes_lie_on_the_table_below_their_goals(make_task):
   task = make_task("cube_lift", num_envs=256)
   task.reset()
   away = task.sim.qpos[:, task.cube_qpos] - task.home[task.cube_qpos]
@@ -22,9 +22,12 @@ def test_cubes_lie_on_the_table_where_they_may(make_task):
   assert away[:, 2].abs().max() < 1e-6
   turn = 2.0 * torch.atan2(task.sim.qpos[:, task.cube_qpos][:, 6], task.sim.qpos[:, task.cube_qpos][:, 3])
   assert 0.7 < turn.abs().max() <= math.pi / 4
+  goals = task.goal_position - task.home[task.cube_qpos][:3]
+  torch.testing.assert_close(goals.amin(0), torch.tensor([-0.1, -0.15, 0.1]), atol=0.01, rtol=0.0)
+  torch.testing.assert_close(goals.amax(0), torch.tensor([0.1, 0.15, 0.25]), atol=0.01, rtol=0.0)
   for _ in range(5):
     task.step(torch.zeros(256, task.num_actions))
-  assert task.height.abs().max() < 1e-3
+  assert (task.sim.xpos[:, task.cube, 2] - task.rest).abs().max() < 1e-3
 
 
 def test_reward_by_hand(task):
@@ -32,14 +35,19 @@ def test_reward_by_hand(task):
   task.sim.xmat[:, task.hand] = torch.tensor([1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0])
   task.sim.qpos[:, task.fingers] = 0.03
   task.sim.xpos[:, task.cube] = torch.tensor([[0.5, 0.0, 0.08], [0.5, 0.0, 0.16]])
+  task.goal_position.copy_(torch.tensor([[0.5, 0.1, 0.135], [0.5, 0.02, 0.17]]))
   task.action.fill_(0.5)
   task.update()
   weighted = {name: task.reward_weights[name] * term for name, term in task.reward().items()}
   reach = 1.0 - math.tanh((0.04 + 2 * 0.05) / 3 / 0.1)  # the fingertips are 0.03 m from the grasp point
   assert weighted["reach"].tolist() == pytest.approx([reach, reach], rel=1e-4)
-  assert weighted["lift"].tolist() == pytest.approx([5.0 * 0.055 / 0.15, 5.0 * 0.135 / 0.15], rel=1e-4)
-  assert weighted["lifted"].tolist() == [0.0, 5.0]
+  goal = [10.0 * 0.5 * (1.0 - math.tanh(0.5)), 10.0 * (1.0 - 0.01 / 0.145) * (1.0 - math.tanh(0.1))]
+  assert weighted["goal"].tolist() == pytest.approx(goal, rel=1e-4)
+  assert task.success().tolist() == [False, True]
   assert weighted["action"].tolist() == pytest.approx([-0.01 * 7 * 0.25] * 2)
+  task.sim.xmat[0, task.hand] = torch.tensor([1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 1.0, 0.0])  # level
+  task.sim.xpos[1, task.cube, 2] = task.rest
+  assert task.reward()["goal"].tolist() == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
 def test_a_cube_that_falls_ends_the_episode(task):

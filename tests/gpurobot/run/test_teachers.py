@@ -73,7 +73,7 @@ def test_a_teacher_may_be_of_a_task_that_is_extended():
   assert found == {"cube_lift_depth": ["cube_lift"], "ant": [], "gym/Ant-v5": []}
   module, demo = tasks.load("cube_lift_depth"), str(demos.find("cube_lift"))
   (teacher,) = teachers.load(settings(demo, task="cube_lift_depth"), module, 4, CPU)
-  assert teacher.width == 36
+  assert teacher.width == 39
   with pytest.raises(ConfigError, match=r"of task 'ant', not of 'cube_lift_depth' or 'cube_lift'; take one"):
     teachers.load(settings(demos.find("ant"), task="cube_lift_depth"), module, 4, CPU)
 
