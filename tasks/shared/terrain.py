@@ -132,9 +132,9 @@ def obstacles(tile: Tile) -> Tensor:
   return tile.framed(heights[last])
 
 
-KINDS: dict[str, Callable[[Tile], Tensor]] = {
-  kind.__name__: kind for kind in (slope_up, slope_down, stairs_up, stairs_down, stones, rubble, obstacles)
-}
+# Names alone, which the help of a program shows without torch.
+NAMES = ("slope_up", "slope_down", "stairs_up", "stairs_down", "stones", "rubble", "obstacles")
+KINDS: dict[str, Callable[[Tile], Tensor]] = {name: globals()[name] for name in NAMES}
 
 
 class Ground:

@@ -76,8 +76,7 @@ def test_the_help_of_a_program_shows_how_it_was_called(program, monkeypatch, cap
   assert capsys.readouterr().out.startswith(f"usage: gpurobot {program} [")
 
 
-NEEDS_TORCH = ("quadruped_rough", "quadruped_rough_depth")  # its kinds of terrain are functions of tensors
-MODULES = [tasks.module_name(name) for name in tasks.available() if name not in NEEDS_TORCH]
+MODULES = [tasks.module_name(name) for name in tasks.available()]
 HELP = ["train", *(name for name, program in PROGRAMS.items() if program.settings)]
 LINES = ["gpurobot train t", "gpurobot train env.", "gpurobot evaluate e", "gpurobot demo "]
 QUICK = f"""
