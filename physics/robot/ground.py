@@ -16,7 +16,7 @@ from physics.robot.source import FLOOR
 FIELD = "terrain"
 BASE = 0.5  # thickness of the height field below its lowest point [m]
 IMAGES, ARRAYS, MESHES = (".png",), (".npy", ".npz"), (".stl", ".obj")
-MOST_POINTS = 5_000_000  # of a file; rays at a mesh take 8 microseconds each
+MOST_POINTS = 5_000_000  # of a mesh's heights; each takes 8 microseconds
 INSIDE = 1e-3  # distance from the edge of a mesh at which a ray meets it surely [cells]
 
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from gpurobot.learn.random import Random
+from physics.engines import OwnFileSimulation
 from tasks import walk
 from tasks.core.errors import SettingError
-from tests.physics.robot.robots import BIPED
+from tests.physics.robot.robots import BIPED, mjcf
 from tests.tasks import in_mujoco
 
 build = functools.partial(in_mujoco.build, walk)
@@ -44,6 +46,41 @@ def test_feet_are_as_high_as_above_the_ground_below_them(step):
   task.update()
   expected = torch.tensor([0.05, 0.15] * 2) - task.radius
   torch.testing.assert_close(task.lifted()[0].float(), expected, atol=2e-3, rtol=0)
+
+
+def test_a_trunk_is_low_over_the_ground_below_the_feet(step):
+  task = build(terrain=step, start_angle=0.0, start_velocity=0.0)
+  task.reset()
+  assert not task.step(torch.zeros(2, task.num_actions))["terminated"].any()
+  task.below[0] += 0.55 * task.found.stature
+  assert task.terminated().tolist() == [True, False]
+
+
+def test_commands_and_rewards_are_those_of_the_rough_quadruped_unless_given():
+  task, flat = build(terrain="rough", terrain_levels=2, reward_tilt=-0.7), build()
+  assert (task.config.command_standing, flat.config.command_standing) == (0.02, 0.1)
+  assert (task.config.reward_vertical, flat.config.reward_vertical) == pytest.approx((-0.5, -1.0), rel=0.01)
+  assert task.config.reward_tilt == -0.7
+
+
+def test_the_robots_own_file_has_the_ground_of_the_training(tmp_path):
+  ball = '<body name="ball" pos="9 9 9"><freejoint/><geom size="0.1"/></body>'  # so that indices differ
+  (tmp_path / "dog.xml").write_text(mjcf(world=f'{ball}<geom type="plane" size="1 1 1"/>'))
+  given = {"robot": str(tmp_path / "dog.xml"), "terrain": "stairs", "terrain_levels": 2, "level": 1}
+  config = walk.Config(**given, start_angle=0.0, start_velocity=0.0)
+  model, file = walk.Task.make_model(config), walk.Task.own_file(config)
+  simulation = OwnFileSimulation(model, 2, walk.Task.outputs, file)
+  own = walk.Task(config, 2, random=Random(0, 2), training=False, simulation=simulation)
+  scans = []
+  for task in (own, build(**given, start_angle=0.0, start_velocity=0.0)):
+    task.reset()
+    task.step(torch.zeros(2, task.num_actions))
+    assert task.lifted().abs().max() < 0.01
+    task.sim.qpos[:] = task.home
+    task.sim.qpos[:, :2] = task.origin[:, :2] + 1.5
+    scans.append(task.measure()["scan"])
+  torch.testing.assert_close(*scans)
+  assert scans[0].std() > 0.05
 
 
 def test_robots_start_where_a_file_is_level_and_episodes_end_at_its_edge(step):
