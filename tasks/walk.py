@@ -57,7 +57,7 @@ class Config(robot_file.LegsConfig, rough.Config, gait.Config):
     "flat", "ground: flat, rough, stairs, or a file of heights: .png, .npy, .npz, .stl, .obj"
   )
   terrain_height: float | None = option(
-    None, "height of the white of an image as env.terrain above its black", "m", low=0
+    None, "height of white above black in an image as env.terrain", "m", low=0
   )
   self_collision: bool = option(True, "let links collide with each other, where the file does")
   quiet_scale: float = option(

@@ -1,5 +1,6 @@
 """Uneven ground: a height field in place of a robot's floor, and the heights that a file has."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def read_heights(path: str, cell: float, height: float) -> tuple[Floats, float]:
     raise ValueError(f"env.terrain={path}: there is no such file in {file.absolute().parent}")
   try:
     if ending in MESHES:
-      return _of_mesh(file, cell), cell
+      return _of_mesh(file, cell, file.stat().st_mtime_ns), cell
     if ending in IMAGES:
       return _of_image(file) * height, cell
     found = np.load(file)
@@ -86,7 +87,8 @@ def _of_image(file: Path) -> Floats:
   return mj.hfield_data.reshape(mj.hfield_nrow[0], mj.hfield_ncol[0]).astype(float)
 
 
-def _of_mesh(file: Path, cell: float) -> Floats:
+@functools.lru_cache(maxsize=1)  # scene, task and viewer ask for the same
+def _of_mesh(file: Path, cell: float, changed: int) -> Floats:  # noqa: ARG001 (a changed file is read again)
   """Return the heights that vertical rays meet [rows, columns] [m]."""
   content, ending = read_mesh(file)
   spec, name = mujoco.MjSpec(), f"ground{ending}"
