@@ -15,6 +15,7 @@ from gpurobot.robot.interface import State
 from gpurobot.settings.config import ConfigError
 
 MEASURED = ("angular_velocity", "gravity", "command", "angles", "speeds", "action", "clock")
+WITHOUT = {"velocity": "env.see_velocity=false", "scan": "env.blind=true"}  # settings of policies
 JOINTS = ("angles", "speeds")  # sensors with a column for each joint
 WARM = 5  # steps of TorchScript until it is compiled
 
@@ -97,12 +98,9 @@ def _problems(facts: dict[str, Any]) -> Iterator[str]:
   sensors = [sensor["name"] for sensor in facts.get("sensors", ())]
   if not sensors or "columns" not in facts["observation"]:
     yield "its task declares no sensors, so the runner cannot observe for it"
-  if "velocity" in sensors:
-    yield (
-      "the policy observes the trunk's velocity, which no robot with legs measures: train it with "
-      "env.see_velocity=false"
-    )
-  yield from (f"the runner does not measure '{name}'" for name in sensors if name not in MEASURED)
+  for name in (name for name in sensors if name not in MEASURED):
+    without = f": train the policy with {WITHOUT[name]}" if name in WITHOUT else ""
+    yield f"the runner does not measure '{name}'{without}"
   yield from (
     f"the runner has no image '{name}'" for name, known in facts["inputs"].items() if "shape" in known
   )

@@ -59,7 +59,7 @@ def _image(facts):
 
 MISTAKES = {
   "env.see_velocity=false": lambda facts: facts["sensors"][0].update(name="velocity"),
-  "does not measure 'scan'": lambda facts: facts["sensors"][0].update(name="scan"),
+  "'scan': train the policy with env.blind=true": lambda facts: facts["sensors"][0].update(name="scan"),
   "declares no sensors": lambda facts: facts.update(sensors=[]),
   "no image 'view'": _image,
   "depend on more than the action": lambda facts: facts["control"].update(offset=None, gain=None),
