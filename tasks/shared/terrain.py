@@ -6,7 +6,7 @@ and has height zero along its edge, so that all tiles fit together.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,9 +132,8 @@ def obstacles(tile: Tile) -> Tensor:
   return tile.framed(heights[last])
 
 
-# Names alone, which the help of a program shows without torch.
-NAMES = ("slope_up", "slope_down", "stairs_up", "stairs_down", "stones", "rubble", "obstacles")
-KINDS: dict[str, Callable[[Tile], Tensor]] = {name: globals()[name] for name in NAMES}
+OF_TILES = slope_up, slope_down, stairs_up, stairs_down, stones, rubble, obstacles
+KINDS = {kind.__name__: kind for kind in OF_TILES}
 
 
 class Ground:
