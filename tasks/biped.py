@@ -35,7 +35,11 @@ class Config(gait.Config):
   push_speed: float = option(
     0.3, "largest change of the trunk velocity by a push, along x and along y", "m/s", low=0
   )
+  friction_min: float = option(0.5, "smallest friction coefficient in training", low=0)
   fall_height: float = option(0.5, "pelvis height below which the robot has fallen", "m")
+  swing_height: float = option(0.095, "target height of a swinging foot above its height at home", "m", low=0)
+  reward_alive: float = option(0.2, "weight of the constant reward per step")
+  reward_gait: float = option(1.0, "weight of the share of feet that agree with the gait clock")
   reward_velocity: float = option(2.0, "weight of tracking the commanded velocity")
   reward_turn: float = option(1.5, "weight of tracking the commanded yaw rate")
   reward_effort: float = option(-1e-5, "weight of the penalty on the sum of squared torques", "1/(N m)^2")
@@ -48,11 +52,11 @@ class Config(gait.Config):
   reward_load: float = option(
     -5.0, "weight of the penalty on the share of the weight that feet carry which should swing"
   )
-  reward_flight: float = option(
-    0.0, "weight of the swing time of a foot; here, the gait clock suffices", "1/s"
-  )
   reward_slip: float = option(
     -0.2, "weight of the penalty on the squared sliding speed of feet in contact", "s^2/m^2"
+  )
+  reward_swing: float = option(
+    -10.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
   )
 
 

@@ -6,24 +6,24 @@ Commands, rewards and randomisation follow published tasks, see `tasks/shared/lo
 from dataclasses import dataclass
 
 from tasks import base
-from tasks.shared import locomotion
+from tasks.shared import gait, locomotion
 
 LEGS = ("FR", "FL", "RR", "RL")
-TRAIN: dict[str, object] = {"num_envs": 2048, "max_steps": 50_000_000}
-PPO, SAC = locomotion.PPO, locomotion.SAC
+TRAIN, PPO, SAC = gait.TRAIN, gait.PPO, locomotion.SAC
 
 
 @dataclass
-class Config(locomotion.Config):
+class Config(gait.Config):
   """Settings of the quadruped."""
 
 
-class Task(locomotion.Task):
-  """Quadruped task with 12 actions, joint targets; 45 observations of the policy, 59 of the critic."""
+class Task(gait.Task):
+  """Quadruped task with 12 actions, joint targets; 47 observations of the policy, 61 of the critic."""
 
   robot = base.ASSETS / "quadruped" / "robot.xml"
   joints = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh", "calf"))
   feet = tuple(f"{leg}_foot" for leg in LEGS)
+  phases = (0.0, 0.5, 0.5, 0.0)  # a trot
   resting = (0.02,) * 4
   trunk = "trunk"
   guarded = tuple(f"{leg}_{part}" for leg in LEGS for part in ("hip", "thigh"))

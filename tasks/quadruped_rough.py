@@ -25,7 +25,7 @@ class Config(rough.RoughConfig, quadruped.Config):
 
 
 class Task(rough.Task, quadruped.Task):
-  """Quadruped rough task with 12 actions; 122 observations of the policy, 136 of the critic."""
+  """Quadruped rough task with 12 actions; 124 observations of the policy, 138 of the critic."""
 
   config: Config
 

@@ -50,7 +50,7 @@ WIDER = {name: getattr(rough.Config, name) * HUMANOID.length / DOG.length for na
 
 @adapted({*TWO_LEGS, *rough.ON_ROUGH, "action_scale", "quiet_scale"})
 @dataclass
-class Config(robot_file.LegsConfig, rough.Config, gait.Config):
+class Config(robot_file.LegsConfig, rough.Config):
   """Settings of a walking robot; those that are null follow its size and weight, and number of legs."""
 
   terrain: str = option(
@@ -64,13 +64,9 @@ class Config(robot_file.LegsConfig, rough.Config, gait.Config):
     0.25, "largest action_scale, with two legs, of joints that should stay near home", "rad", low=0
   )
   fall_height: float = option(0.5, "height of the trunk over that at home, below which it has fallen", low=0)
-  swing_height: float = option(0.08, "target height of a swinging foot above its height at home", "m", low=0)
-  reward_flight: float = option(0.0, "weight of the swing time of a foot beyond flight_seconds", "1/s")
-  reward_alive: float = option(0.0, "weight of the constant reward per step")
-  reward_gait: float = option(0.5, "weight of the share of feet that agree with the gait clock")
 
 
-class Task(rough.Task, gait.Task):
+class Task(rough.Task):
   """Walking task of any robot with legs; actions are joint targets."""
 
   found: robot_file.LeggedRobot
@@ -108,7 +104,6 @@ class Task(rough.Task, gait.Task):
       robot_file.announce(robot, _said(self.config))
     super().setup()
     self.lowest = robot.height - (1 - self.config.fall_height) * robot.stature  # [m]
-    self.below = self.buffer(len(self.feet))  # heights of the ground below the feet [m]
     self._scale_actions(given)
 
   def _scale_actions(self, given: Config) -> None:
@@ -128,24 +123,10 @@ class Task(rough.Task, gait.Task):
       scales.append(min(scale, TORQUE * effort / stiffness))
     self.angle_scale.copy_(self.constant(scales))
 
-  def lifted(self) -> Tensor:
-    """Return the heights of the feet above the ground, minus those at home [num_envs, feet] [m]."""
-    return super().lifted() - self.below - self.radius
-
-  def update(self) -> None:
-    """Look up the ground below the feet."""
-    super().update()
-    if self.uneven:
-      self.below.copy_(self.terrain.height(self.sim.site_xpos[:, self.soles, :2]))
-
-  def reward(self) -> dict[str, Tensor]:
-    """Reward the share of the feet that follow the clock, not their number."""
-    terms = super().reward()
-    return terms | {"gait": terms["gait"] / len(self.feet)}
-
   def terminated(self) -> Tensor:
     """Fail if the trunk is in contact, tilts too far, or is too low above the ground of the feet."""
-    return super().terminated() | (self.sim.qpos[:, 2] - self.below.mean(1) < self.lowest)
+    ground = self.below.mean(1) if self.uneven else 0.0
+    return super().terminated() | (self.sim.qpos[:, 2] - ground < self.lowest)
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs; of a robot without symmetry, nothing."""

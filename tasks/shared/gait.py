@@ -28,14 +28,14 @@ class Config(locomotion.Config):
     0.5, "duration of a gait cycle; the longer, the more two legs sway", "s", low=0.1
   )
   stance: float = option(0.55, "fraction of the gait cycle in which a foot stands", low=0, high=1)
-  swing_height: float = option(0.1, "target height of the site of a swinging foot", "m", low=0)
-  reward_alive: float = option(0.2, "weight of the constant reward per step")
-  reward_gait: float = option(0.5, "weight of the number of feet that agree with the gait clock")
+  swing_height: float = option(0.08, "target height of a swinging foot above its height at home", "m", low=0)
+  reward_alive: float = option(0.0, "weight of the constant reward per step")
+  reward_gait: float = option(0.5, "weight of the share of feet that agree with the gait clock")
   reward_load: float = option(
     0.0, "weight of the penalty on the share of the weight that feet carry which should swing"
   )
   reward_swing: float = option(
-    -10.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
+    -20.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
   )
 
 
@@ -61,9 +61,14 @@ class Task(locomotion.Task):
     """Return which feet should swing [num_envs, feet] bool."""
     return ((self.clock() + self.offsets).frac() >= self.config.stance) & self.moves().unsqueeze(1)
 
+  def rise(self) -> Tensor:
+    """Return the target heights of swinging feet [num_envs, feet] [m], up and down without a jolt."""
+    swung = ((self.clock() + self.offsets).frac() - self.config.stance) / (1 - self.config.stance)
+    return self.config.swing_height * (math.pi * swung).sin().square()
+
   def lifted(self) -> Tensor:
-    """Return the heights of the feet [num_envs, feet] [m]."""
-    return self.sim.site_xpos[:, self.soles, 2]
+    """Return the heights of the feet above those at home [num_envs, feet] [m]."""
+    return self.sim.site_xpos[:, self.soles, 2] - self.radius
 
   def reward(self) -> dict[str, Tensor]:
     """Add rewards for feet that follow the clock; those that swing should carry no load, and lift off."""
@@ -71,9 +76,9 @@ class Task(locomotion.Task):
     load = (self.sim.sensordata[:, self.touch] * swings).sum(1) / self.weight
     return terms | {
       "alive": torch.ones_like(terms["tilt"]),
-      "gait": (self.contacts() != swings).sum(1),
+      "gait": (self.contacts() != swings).sum(1) / len(self.feet),
       "load": load.clamp(max=1.0),
-      "swing": ((self.lifted() - self.config.swing_height).square() * swings).sum(1),
+      "swing": ((self.lifted() - self.rise()).square() * swings).sum(1),
     }
 
   def measure(self) -> dict[str, Tensor]:

@@ -77,14 +77,11 @@ class Config(sensor_errors.Config):
   push_speed: float = option(
     0.5, "largest change of the trunk velocity by a push, along x and along y", "m/s", low=0
   )
-  friction_min: float = option(0.5, "smallest friction coefficient in training", low=0)
+  friction_min: float = option(0.3, "smallest friction coefficient in training", low=0)
   friction_max: float = option(1.25, "largest friction coefficient in training", low=0)
   trunk_mass: float = option(0.2, "largest relative change of the trunk mass in training", low=0, high=1)
   tracking_width: float = option(
     0.5, "velocity or yaw rate error at which the tracking rewards fall to 1/e", "m/s, rad/s", low=0.01
-  )
-  flight_seconds: float = option(
-    0.2, "swing time above which a step is rewarded; shorter steps are penalised", "s", low=0
   )
   fall_tilt: float = option(0.5, "cosine of the trunk tilt below which the robot has fallen", low=-1, high=1)
   see_velocity: bool = option(
@@ -106,14 +103,13 @@ class Config(sensor_errors.Config):
   reward_effort: float = option(-2e-4, "weight of the penalty on the sum of squared torques", "1/(N m)^2")
   reward_change: float = option(-0.01, "weight of the penalty on the summed squared change of the action")
   reward_pose: float = option(
-    -0.05, "weight of the penalty on summed squared joint offsets from home", "1/rad^2"
+    -0.1, "weight of the penalty on summed squared joint offsets from home", "1/rad^2"
   )
   reward_still: float = option(
     -0.1, "weight of the penalty on summed joint offsets from home under a command to stand", "1/rad"
   )
-  reward_flight: float = option(1.0, "weight of the swing time of a foot beyond flight_seconds", "1/s")
   reward_slip: float = option(
-    -0.03, "weight of the penalty on the squared sliding speed of feet in contact", "s^2/m^2"
+    -0.5, "weight of the penalty on the squared sliding speed of feet in contact", "s^2/m^2"
   )
   reward_collision: float = option(-0.2, "weight of the penalty on the number of bodies in unwanted contact")
   reward_fallen: float = option(-1.0, "weight of the penalty on a fall")
@@ -298,7 +294,6 @@ class Task(sensor_errors.Task):
       "change": self.change.square().sum(1),
       "pose": bent[:, self.posed].square().sum(1),
       "still": bent.abs().sum(1) * ~moves,
-      "flight": ((self.flight - self.config.flight_seconds) * (self.flight > 0)).sum(1) * moves,
       "slip": self.slip().sum(1),
       "collision": (self.force(self.limbs) > TOUCHING).sum(1),
       "fallen": self.terminated(),

@@ -18,7 +18,7 @@ from torch import Tensor
 from tasks import base
 from tasks.base import option
 from tasks.core.errors import SettingError
-from tasks.shared import locomotion
+from tasks.shared import gait
 from tasks.shared.terrain import KINDS, FileGround, Ground, Terrain
 
 # Of our robot dog.
@@ -28,7 +28,7 @@ SCANNED = 1.0  # largest height difference that the scan shows [m]
 
 
 @dataclass
-class Config(locomotion.Config):
+class Config(gait.Config):
   """Settings of a robot that can walk on rough ground."""
 
   terrain_kinds: list[str] = option(list(KINDS), "kinds of terrain, one for each column of tiles")
@@ -64,7 +64,14 @@ class RoughConfig(Config):
   reward_vertical: float = option(
     -0.5, "weight of the penalty on the squared velocity along the trunk z axis", "s^2/m^2"
   )
+  friction_min: float = option(0.5, "smallest friction coefficient in training", low=0)
   reward_tilt: float = option(-0.2, "weight of the penalty on the squared sine of the tilt")
+  reward_slip: float = option(
+    -0.03, "weight of the penalty on the squared sliding speed of feet in contact", "s^2/m^2"
+  )
+  reward_swing: float = option(
+    -10.0, "weight of the penalty on the squared height error of swinging feet", "1/m^2"
+  )
 
 
 ON_ROUGH: dict[str, float] = {name: getattr(RoughConfig, name) for name in RoughConfig.__annotations__}
@@ -82,7 +89,7 @@ UNUSED: dict[str, tuple[str, ...]] = {
 NEEDED = {".png": ("terrain_cell", "terrain_height"), ".npy": ("terrain_cell",)}  # of a file
 
 
-class Task(locomotion.Task):
+class Task(gait.Task):
   """Walking task on uneven ground; where `ground` gives none, all is as on flat ground."""
 
   terrain: Ground  # only on uneven ground
@@ -109,6 +116,7 @@ class Task(locomotion.Task):
     self.origin = self.buffer(3)  # middle of the robot's tile, or its start, on the ground [m]
     self.heading = self.buffer()  # commanded heading [rad]
     self.asked = self.buffer()  # distance commanded in this episode [m]
+    self.below = self.buffer(len(self.feet))  # heights of the ground below the feet [m]
     super().setup()
     del self.commands.ranges["turn"]  # which follows from the heading
     # The fewest steps to the edge of the tile, or of the ground.
@@ -155,7 +163,7 @@ class Task(locomotion.Task):
   def column(self) -> Tensor:
     """Return the column of the start positions [num_envs] int64: the robot's kind of ground, or any."""
     if self.terrain.tiled:
-      return self.kind
+      return self.kind % self.kinds  # a checkpoint's may be of more kinds
     return (self.terrain.origins.shape[1] * self.random.uniform("start", ())).long()
 
   def next_level(self) -> Tensor:
@@ -219,7 +227,16 @@ class Task(locomotion.Task):
     self.command.copy_(self.turned(self.command, self.heading - self.yaw()))
     self.asked += self.dt * torch.hypot(*self.command[:, :2].unbind(1))
     super().update()
+    self.below.copy_(self.terrain.height(self.sim.site_xpos[:, self.soles, :2]))
     self.episode_steps.masked_fill_(self.has_left(), self.max_episode_steps)
+
+  def lifted(self) -> Tensor:
+    """Return the heights of the feet above the ground, minus those at home [num_envs, feet] [m]."""
+    return super().lifted() - self.below if self.uneven else super().lifted()
+
+  def rise(self) -> Tensor:
+    """Return the target heights of swinging feet [num_envs, feet] [m]: above a step they are high at once."""
+    return torch.full_like(self.below, self.config.swing_height) if self.uneven else super().rise()
 
   def success(self) -> Tensor | None:
     """Succeed if the robot has left its tile."""

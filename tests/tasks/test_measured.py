@@ -19,4 +19,4 @@ def test_the_policy_observes_what_the_robot_measures(name, see_velocity, make_ta
 
 def test_a_history_is_beside_what_is_measured(make_task):
   task = make_task("quadruped", history_policy=4)
-  assert task.obs_dims == {"policy": 4 * 45, "critic": 59}
+  assert task.obs_dims == {"policy": 4 * 47, "critic": 61}

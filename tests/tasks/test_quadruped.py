@@ -7,7 +7,7 @@ def test_its_joints_are_in_the_order_of_its_actuators(make_task):
   task = make_task("quadruped")
   assert tuple(task.model.actuator_names) == task.joints
   assert task.home[7:].equal(task.stance)
-  assert task.obs_dims == {"policy": 45, "critic": 59}
+  assert task.obs_dims == {"policy": 47, "critic": 61}
 
 
 def test_it_stands_for_two_seconds_at_home(make_task):

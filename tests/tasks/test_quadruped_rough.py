@@ -16,8 +16,8 @@ from tests.tasks.conftest import SMALL
 STANDING = torch.zeros(32, 12)
 
 
-def make(num_envs, *, training, level=None, blind=False):
-  config = Config(**SMALL["quadruped_rough"], level=level, blind=blind)
+def make(num_envs, *, training, **settings):
+  config = Config(**SMALL["quadruped_rough"] | settings)
   return Task(config, num_envs, random=Random(0, num_envs), training=training)
 
 
@@ -187,12 +187,19 @@ def test_a_blind_robot_has_a_teacher_that_sees_what_others_see(task):
   assert blind.obs_names["teacher"] == task.obs_names["policy"]
   assert blind.obs_names["critic"] == task.obs_names["critic"]
   assert blind.obs_names["policy"] == [name for name in task.obs_names["policy"] if name != "scan"]
-  assert blind.obs_dims == {"policy": 45, "critic": 136}
-  assert {name: len(sign) for name, (_, sign) in blind.mirror.items()} == {"policy": 45, "action": 12}
+  assert blind.obs_dims == {"policy": 47, "critic": 138}
+  assert {name: len(sign) for name, (_, sign) in blind.mirror.items()} == {"policy": 47, "action": 12}
   obs = blind.reset()
   scan = obs["critic"][:, [name == "scan" for name in blind.obs_names["critic"]]]
-  assert torch.equal(obs["teacher"][:, 45:], scan)
-  assert 0 < float((obs["teacher"][:, :45] - obs["policy"]).abs().max()) <= 1.5  # the policy's noise
+  assert torch.equal(obs["teacher"][:, 47:], scan)
+  assert 0 < float((obs["teacher"][:, :47] - obs["policy"]).abs().max()) <= 1.5  # the policy's noise
+
+
+def test_robots_of_a_checkpoint_with_more_kinds_of_terrain_start_on_what_there_is():
+  other = make(2, training=False, terrain_kinds=["rubble"])
+  other.kind.copy_(torch.tensor([0, 5]))
+  other.reset()
+  assert other.origin.equal(other.terrain.origins[other.level, 0])
 
 
 def test_as_many_teachers_as_kinds_of_terrain_have_a_kind_each(task):

@@ -33,7 +33,7 @@ def test_lengths_times_and_torques_scale():
 def test_events_and_changes_count_as_much_among_more_steps():
   """In half the time step an event is one of twice the steps, and a squared change is a quarter."""
   default, short = (similar(Config(), {}, dataclasses.replace(DOG, step=step), DOG) for step in (0.02, 0.01))
-  for name, factor in (("fallen", 2), ("flight", 2), ("change", 4), ("velocity", 1), ("effort", 1)):
+  for name, factor in (("fallen", 2), ("change", 4), ("velocity", 1), ("effort", 1)):
     before, now = (getattr(config, f"reward_{name}") for config in (default, short))
     assert now == pytest.approx(factor * before), name
 
