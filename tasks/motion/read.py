@@ -29,7 +29,8 @@ ROOT = 7  # numbers of a root pose: position and quaternion
 MOST_BYTES = 2**31  # of the arrays of an NPZ, which may be packed
 SLOWEST, FASTEST = 0.1, 10_000  # frames per second
 FAR = 1e6  # [m, rad, cm, degrees] beyond which no motion goes
-UNIT = 0.01  # largest difference of a quaternion's norm from 1
+# Largest difference of a quaternion's norm from 1. Tools that interpolate rotations linearly write 0.95.
+UNIT = 0.1
 
 
 @dataclass(frozen=True)
