@@ -18,7 +18,7 @@ from gpurobot.settings.config import ConfigError, option
 from gpurobot.shell import cli
 from physics.robot import LeggedRobot
 from tasks.motion import settings
-from tasks.motion.check import SHIFTS, check, clearance, ground
+from tasks.motion.check import SHIFTS, check, clearance, ground, sunk
 from tasks.motion.clip import Clip
 from tasks.motion.read import write_npz
 from tasks.shared import robot_file
@@ -41,6 +41,7 @@ class Motion(settings.Config, robot_file.LegsConfig):
   level: bool = option(
     False, "take out a steady rise or fall, and put the lower quarter of frames on the ground"
   )
+  raise_sunk: bool = option(False, "raise frames that are under the ground, and smoothly those around them")
   reorder: settings.Quaternion = option(
     settings.Quaternion.file, "order of quaternions to read in the other one; file: none"
   )
@@ -105,7 +106,8 @@ def _converted(clip: Clip, given: Motion, model: physics.Model) -> Clip:
     )
   part = part.scaled(given.scale, math.pi / 180 if given.degrees else 1.0)
   part = part.reordered(SHIFTS.get(given.reorder, 0))
-  return part.lifted(given.raise_by - (ground(clearance(part, model)) if given.level else 0.0))
+  part = part.lifted(given.raise_by - (ground(clearance(part, model)) if given.level else 0.0))
+  return part.lifted(sunk(clearance(part, model), part.fps)) if given.raise_sunk else part
 
 
 def _write(clips: list[Clip], given: Motion) -> None:

@@ -22,6 +22,7 @@ FASTEST_TURN = 40.0  # of the root [rad/s]
 # doubtful: height of three of four frames, rise from the first to the last.
 SUNK, AFLOAT, FLOATS, DRIFTS = 0.075, 0.18, 0.05, 0.1
 QUARTER = 0.25  # share of the frames that are expected to touch the ground
+SMOOTH = 0.1  # half a window within which sunk frames raise others [s]
 UPRIGHT, FALLEN = 90.0, 120.0  # tilts that crawling does not reach, and goes not beyond [degrees]
 BACKWARDS = 0.7  # share of the path
 SHIFTS = {"xyzw": 1, "wxyz": -1}  # places by which columns move if they are of this order and not the other
@@ -90,6 +91,14 @@ def ground(lowest: Floats) -> Floats:
   return line + np.quantile(lowest - line, QUARTER)
 
 
+def sunk(lowest: Floats, fps: float) -> Floats:
+  """Return smooth heights [T] [m] that raise every frame's lowest point [T] [m] to the ground or above."""
+  near = max(1, round(SMOOTH * fps))
+  depth = np.pad(np.maximum(-lowest, 0.0), 2 * near, mode="edge")
+  largest = np.lib.stride_tricks.sliding_window_view(depth, 2 * near + 1).max(1)
+  return np.lib.stride_tricks.sliding_window_view(largest, 2 * near + 1).mean(1)
+
+
 def _check_units(clip: Clip, robot: LeggedRobot) -> None:
   worst, frame, joint = _largest(np.abs(clip.joint_pos))
   if worst > TURNS:
@@ -146,7 +155,9 @@ def _check_ground(clip: Clip, model: Any, robot: LeggedRobot, lowest: Floats) ->
   if depth < -robot.stature / 2:
     where += ", where z is up"
   order = _other_order(clip, model, leg, lowest, odd=_course(clip)[2] > FALLEN)
-  mend = order or _other_height(lowest, depth, leg)
+  sinks = depth < 0 and np.quantile(lowest, 1 - QUARTER) > -SUNK * leg
+  mend = order or (f": raise such frames by {MEND.format('raise_sunk=true')}" if sinks else "")
+  mend = mend or _other_height(lowest, depth, leg)
   raise SettingError(f"{clip.name}, frame {frame}: its lowest point is {abs(depth):.3g} m {where}{mend}")
 
 

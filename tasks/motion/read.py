@@ -7,8 +7,10 @@ guessed.
 """
 
 import csv
+import dataclasses
 import math
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,8 @@ ROOT = 7  # numbers of a root pose: position and quaternion
 MOST_BYTES = 2**31  # of the arrays of an NPZ, which may be packed
 SLOWEST, FASTEST = 0.1, 10_000  # frames per second
 FAR = 1e6  # [m, rad, cm, degrees] beyond which no motion goes
-UNIT = 0.01  # largest difference of a quaternion's norm from 1
+# Largest difference of a quaternion's norm from 1. Tools that interpolate rotations linearly write 0.95.
+UNIT = 0.1
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Reading:
   quaternion: Order | None = None
   fps: float | None = None
   joints: tuple[str, ...] = ()  # names of the file's joints in order; empty: the robot's
+  home: tuple[float, ...] = ()  # of the robot's joints [rad, m]: a file may lack some
 
 
 @dataclass(frozen=True)
@@ -223,7 +227,21 @@ def _clip(path: Path, parts: Mapping[str, NDArray[Any]], reading: Reading, metad
     joint_pos=parts["joints"].astype(np.float64),
     joints=joints,
   )
-  return clip.ordered(reading.robot_joints)
+  return _completed(path, clip, reading).ordered(reading.robot_joints)
+
+
+def _completed(path: Path, clip: Clip, reading: Reading) -> Clip:
+  """Return a clip with the robot's joints that it lacks, at home, and warn of them."""
+  lacking = {
+    name: angle
+    for name, angle in zip(reading.robot_joints, reading.home, strict=False)
+    if name not in clip.joints
+  }
+  if lacking:
+    warnings.warn(f"{path} lacks {', '.join(lacking)}: they stay at home", stacklevel=2)
+  still = np.tile([*lacking.values()], (len(clip), 1))
+  moved = np.concatenate([clip.joint_pos, still], 1)
+  return dataclasses.replace(clip, joint_pos=moved, joints=(*clip.joints, *lacking))
 
 
 def check_rate(path: Path, fps: float) -> None:
@@ -283,7 +301,7 @@ def _joints(path: Path, width: int, reading: Reading, metadata: _Metadata) -> tu
       "env.motion_joints=[hip,knee,...]"
     )
   missing = next((name for name in reading.robot_joints if name not in names), None)
-  if missing is not None:
+  if missing is not None and not ({*names} <= {*reading.robot_joints} and reading.home):
     raise SettingError(
       f"{path} has no joint '{missing}' of the robot, {hint(missing, names)}: name its columns by the "
       "robot's joints in env.motion_joints, or move fewer with env.joints"

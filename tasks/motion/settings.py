@@ -114,4 +114,5 @@ def _clip(name: str, config: Any, robot: LeggedRobot, model: Any, dt: float) -> 
     check_consistent(path, "frames per second", "motion_fps", round(clip.fps, 2), config.motion_fps)
     return clip
   order = None if config.motion_quaternion == Quaternion.file else config.motion_quaternion
-  return read_file(path, Reading(robot.joints, order, config.motion_fps, tuple(config.motion_joints)))
+  named, home = tuple(config.motion_joints), tuple(robot.angles.tolist())
+  return read_file(path, Reading(robot.joints, order, config.motion_fps, named, home))

@@ -63,6 +63,15 @@ def test_a_rise_is_taken_out(tmp_path, capsys):
   np.testing.assert_allclose(np.load(tmp_path / "level.npz")["root_pos"], clip.root_pos, atol=0.002)
 
 
+def test_sunk_frames_are_raised(tmp_path, capsys):
+  clip = own("wave")
+  write_npz(tmp_path / "sunk.npz", clip.lifted(np.where(np.arange(len(clip)) < 20, -0.3, 0.0)))
+  motion.main([str(tmp_path / "sunk.npz"), "raise_sunk=true", f"out={tmp_path / 'risen.npz'}"])
+  assert re.search(r"lowest point: -?0\.\d to \d+\.\d mm", capsys.readouterr().out)
+  height = np.load(tmp_path / "risen.npz")["root_pos"][:, 2]
+  np.testing.assert_allclose(height[[0, 10, -1]], clip.root_pos[[0, 10, -1], 2], atol=0.002)
+
+
 def test_what_is_wrong_with_a_motion_follows_its_statistics(capsys):
   with pytest.raises(SystemExit):
     motion.main(["walk", "raise_by=-0.5"])

@@ -9,7 +9,7 @@ import pytest
 
 import physics
 from tasks.core.errors import SettingError
-from tasks.motion.check import check, clearance
+from tasks.motion.check import check, clearance, sunk
 from tasks.motion.rotation import exponential
 from tasks.shared import robot_file
 from tests.tasks.motion.robots import BIPED, HUMANOID, Config, own, robot_and_model
@@ -51,6 +51,9 @@ MISTAKES = {  # what is told, and the clip
     "joint_pos", KNEE, -0.5
   ),
   "m under the ground: move it by gpurobot motion <file> raise_by=0.2": lambda: wave().lifted(-0.2),
+  "0.3 m under the ground: raise such frames by gpurobot motion <file> raise_sunk=true": lambda: changed(
+    "root_pos", (slice(60, 70), 2), wave().root_pos[60:70, 2] - 0.3
+  ),
   "m above the ground, and never lower: move it by gpurobot motion <file> rais": lambda: wave().lifted(0.5),
 }
 
@@ -62,6 +65,17 @@ def test_what_a_robot_cannot_do_is_told_in_one_line(message, clip):
     check(clip(), model, robot)
   assert message in str(error.value)
   assert "\n" not in str(error.value)
+
+
+def test_sunk_frames_rise_to_the_ground_and_those_far_from_them_stay():
+  lowest = np.full(100, 0.02)
+  lowest[50:53] = -0.1
+  height = sunk(lowest, 50.0)
+  assert (lowest + height >= 0).all()
+  np.testing.assert_allclose(height[51], 0.1)
+  assert not height[:40].any()
+  assert not height[63:].any()
+  assert np.abs(np.diff(height)).max() < 0.1 / 10
 
 
 def test_the_end_of_the_range_that_is_told_is_the_one_that_is_passed():

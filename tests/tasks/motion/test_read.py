@@ -169,6 +169,11 @@ def test_what_is_written_says_all_of_itself(tmp_path):
   assert read_file(tmp_path / "b.npz", Reading(JOINTS[1:])).joints == ("knee",)
 
 
+def test_quaternions_that_were_interpolated_linearly_become_unit_again(tmp_path):
+  (tmp_path / "a.csv").write_text(csv_text(turn=0.95 * XYZW))
+  check(read_file(tmp_path / "a.csv", reading(quaternion="xyzw", fps=30.0)))
+
+
 def test_clips_are_written_at_a_rate_with_names_of_their_own(tmp_path):
   (tmp_path / "a b.csv").write_text(csv_text())
   clip = read_file(tmp_path / "a b.csv", reading(quaternion="xyzw", fps=30.0))

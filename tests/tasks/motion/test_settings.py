@@ -38,6 +38,19 @@ def test_doubts_are_told_unless_they_are_confirmed(tmp_path, recwarn):
   assert str(said.message).endswith("raise_by=-0.1 out=<new>.npz; if it is meant, env.motion_doubts=false")
 
 
+def test_joints_that_a_file_lacks_stay_at_home_and_are_named(tmp_path, recwarn):
+  robot, _ = robot_and_model()
+  legs = tuple(name for name in robot.joints if "elbow" not in name and "shoulder" not in name)
+  write_npz(tmp_path / "legs.npz", own("wave").ordered(legs))
+  (clip,) = load(motion=str(tmp_path / "legs.npz"))
+  assert clip.joints == robot.joints
+  home = dict(zip(robot.joints, robot.angles, strict=True))
+  for name, angles, moved in zip(clip.joints, clip.joint_pos.T, own("wave").joint_pos.T, strict=True):
+    np.testing.assert_allclose(angles, moved if name in legs else home[name])
+  lacking = ", ".join(name for name in robot.joints if name not in legs)
+  assert str(recwarn[0].message) == f"{tmp_path / 'legs.npz'} lacks {lacking}: they stay at home"
+
+
 def test_frames_of_our_own_are_control_steps():
   assert settings.read(Config(motion="wave"), *robot_and_model(), 1 / 30)[0].fps == 30.0
 
