@@ -58,7 +58,7 @@ def finish(spec: mujoco.MjSpec, skeleton: Skeleton, stance: Floats, timestep: fl
   """Set the simulation's options, and add the keyframe `home`: the present pose, held by `stance` [nu]."""
   option = spec.option
   option.timestep, option.integrator = timestep, mjtIntegrator.mjINT_IMPLICITFAST
-  option.cone, option.impratio, option.noslip_iterations = mjtCone.mjCONE_PYRAMIDAL, 1.0, 0
+  option.cone, option.impratio, option.noslip_iterations = mjtCone.mjCONE_ELLIPTIC, 1.0, 0
   option.iterations, option.ls_iterations = max(option.iterations, ITERATIONS), max(option.ls_iterations, 50)
   option.disableflags, option.enableflags = 0, 0
   mj = spec.copy().compile()

@@ -1,5 +1,6 @@
 """Legged robots from files: our own are found as their tasks state them by hand, others as they were made."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -46,6 +47,22 @@ def test_an_ant_has_legs_too():
   assert robot.feet_bodies == ("front_left_foot", "back_left_foot", "back_right_foot", "front_right_foot")
   assert robot.mirrored is not None
   assert at_home(spec).xmat[1][8] > 0.95
+
+
+@pytest.mark.parametrize("angle", [0.0, np.pi / 4])
+def test_feet_hold_on_a_slope_in_every_direction(angle):
+  """The ground holds 0.8 of the friction; a pyramid gives 0.71 of it along its diagonal, and slides."""
+  model = read_legged(Asked(str(DOG)))[1].copy().compile()
+  model.geom_friction[:, 0] = 0.2
+  slope = np.arctan(0.8 * 0.2)
+  along = np.array([np.cos(angle), np.sin(angle)])
+  model.opt.gravity[:] = 9.81 * np.array([*np.sin(slope) * along, -np.cos(slope)])
+  data = mujoco.MjData(model)
+  mujoco.mj_resetDataKeyframe(model, data, 0)
+  mujoco.mj_step(model, data, 200)
+  before = data.site_xpos[:, :2].copy()
+  mujoco.mj_step(model, data, 200)
+  assert np.abs(data.site_xpos[:, :2] - before).max() < 0.01  # [m] in a second
 
 
 @pytest.mark.parametrize("text", [mjcf(), urdf()], ids=["MJCF", "URDF"])
