@@ -81,7 +81,10 @@ class Config(sensor_errors.Config):
   friction_max: float = option(1.25, "largest friction coefficient in training", low=0)
   trunk_mass: float = option(0.2, "largest relative change of the trunk mass in training", low=0, high=1)
   tracking_width: float = option(
-    0.5, "velocity or yaw rate error at which the tracking rewards fall to 1/e", "m/s, rad/s", low=0.01
+    0.5, "velocity error at which the reward for tracking it falls to 1/e", "m/s", low=0.01
+  )
+  turning_width: float = option(
+    0.5, "yaw rate error at which the reward for tracking it falls to 1/e", "rad/s", low=0.01
   )
   fall_tilt: float = option(0.5, "cosine of the trunk tilt below which the robot has fallen", low=-1, high=1)
   see_velocity: bool = option(
@@ -282,11 +285,12 @@ class Task(sensor_errors.Task):
   def reward(self) -> dict[str, Tensor]:
     """Reward tracking the command and taking steps; penalise other motion and effort."""
     velocity, gravity = self.motion()
-    turning, width = self.sim.qvel[:, 3:6], self.config.tracking_width
+    turning, config = self.sim.qvel[:, 3:6], self.config
     moves, bent = self.moves(), self.bend()
+    off, turn_off = velocity[:, :2] - self.command[:, :2], turning[:, 2] - self.command[:, 2]
     return {
-      "velocity": (-(velocity[:, :2] - self.command[:, :2]).square().sum(1) / width**2).exp(),
-      "turn": (-(turning[:, 2] - self.command[:, 2]).square() / width**2).exp(),
+      "velocity": (-off.square().sum(1) / config.tracking_width**2).exp(),
+      "turn": (-turn_off.square() / config.turning_width**2).exp(),
       "vertical": velocity[:, 2].square(),
       "rocking": turning[:, :2].square().sum(1),
       "tilt": gravity[:, :2].square().sum(1),

@@ -11,7 +11,7 @@ from tasks import quadruped
 
 @pytest.fixture(scope="module")
 def built():
-  return quadruped.Task(quadruped.Config(), 2, random=Random(0, 2), training=False)
+  return quadruped.Task(quadruped.Config(turning_width=0.4), 2, random=Random(0, 2), training=False)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_reward_by_hand(task):
   task.sim.sensordata[:, task.turning].zero_()
   expected = {
     "velocity": math.exp(-(0.3**2) / 0.25),
-    "turn": math.exp(-(0.5**2) / 0.25),
+    "turn": math.exp(-(0.5**2) / 0.4**2),
     "vertical": 0.0,
     "rocking": 0.25,
     "tilt": math.sin(0.2) ** 2,
