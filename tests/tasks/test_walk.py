@@ -83,6 +83,13 @@ def test_a_foot_that_should_swing_is_punished_for_the_weight_it_carries():
   assert build().config.reward_load == 0.0
 
 
+@pytest.mark.parametrize("robot", [None, str(BIPED)])
+def test_feet_hold_better_on_flat_ground_than_on_rough_ground(robot):
+  flat, rough = (build(robot=robot, terrain=terrain) for terrain in ("flat", "rough"))
+  assert flat.config.reward_slip < 3 * rough.config.reward_slip < 0
+  assert flat.config.friction_min <= rough.config.friction_min
+
+
 def test_an_action_asks_of_a_weak_servo_what_it_can_give(tmp_path):
   (tmp_path / "dog.xml").write_text(mjcf())
   task = build(robot=str(tmp_path / "dog.xml"), stiffness=100.0, action_scale=0.4)
