@@ -44,8 +44,8 @@ TWO_LEGS: dict[str, float] = {
   "reward_load": -5.0,
   "reward_swing": -10.0,
 }
-# What differs on flat ground, as feet hold and trunks sway there. With this weight of slip, a foot of a dog that
-# drags by 0.35 m/s costs what its contact brings by `reward_gait`.
+# What differs on flat ground, where feet hold. With this weight of slip, a dog's foot that drags by 0.35 m/s
+# costs what its contact brings by `reward_gait`.
 FLAT = {"tracking_width": 0.4, "reward_pose": -0.05, "reward_slip": -1.0}
 TWO_LEGS_FLAT = {
   "friction_min": 0.5,
