@@ -148,7 +148,7 @@ def _settings(config: Config, robot: robot_file.LeggedRobot) -> Config:
   two = len(robot.feet) == 2
   like, settings = (HUMANOID, TWO_LEGS | WIDER) if two else (DOG, {})
   if config.terrain != rough.FLAT:
-    settings = settings | rough.ON_ROUGH
+    settings = rough.ON_ROUGH | settings
   else:
     settings = settings | (TWO_LEGS_FLAT if two else FLAT)
   return similar(config, settings, Size(robot.leg_length, robot.mass, config.control_seconds), like)
