@@ -1,7 +1,8 @@
 """Walk: any robot with legs or wheels, from an MJCF or URDF file, follows velocity commands on any ground.
 
-The robot's parts are read from its file (`physics/robot/`). Settings are a robot dog's or, for
-two legs, of a humanoid, scaled to the robot's size and weight (`tasks/shared/similarity.py`).
+The robot's parts are read from its file (`physics/robot/`). Actions are joint targets, of wheels target
+speeds. Settings are a robot dog's or, for two legs, of a humanoid, scaled to the robot's size and weight
+(`tasks/shared/similarity.py`).
 """
 
 from collections.abc import Mapping
@@ -75,7 +76,7 @@ class Config(robot_file.LegsConfig, rough.Config, gait.Config):
 
 
 class Task(rough.Task, gait.Task):
-  """Walking task of any robot with legs or wheels; actions are joint targets, of wheels target speeds."""
+  """Walking task of any robot with legs; actions are joint targets."""
 
   found: robot_file.LeggedRobot
   config: Config
@@ -150,21 +151,6 @@ class Task(rough.Task, gait.Task):
     """Return the heights of the feet above the ground, minus those at home [num_envs, feet] [m]."""
     return super().lifted() - self.below - self.radius
 
-  def swings(self) -> Tensor:
-    """Return which feet should swing [num_envs, feet] bool; wheels stay on the ground."""
-    return super().swings() & self.steps
-
-  def bend(self) -> Tensor:
-    """Return the joint offsets from the home pose [num_envs, nu] [rad], 0 of wheels."""
-    return super().bend() * self.jointed
-
-  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return what is measured, with joint angles as offsets from home, but for wheels."""
-    if not self.bent:
-      return {name: block for name, block in measured.items() if name != "angles"}
-    blocks = super().policy_blocks(measured)
-    return {**blocks, "angles": blocks["angles"][:, self.angled]}
-
   def update(self) -> None:
     """Look up the ground below the feet."""
     super().update()
@@ -179,6 +165,21 @@ class Task(rough.Task, gait.Task):
   def terminated(self) -> Tensor:
     """Fail if the trunk is in contact, tilts too far, or is too low above the ground of the feet."""
     return super().terminated() | (self.sim.qpos[:, 2] - self.below.mean(1) < self.lowest)
+
+  def swings(self) -> Tensor:
+    """Return which feet should swing [num_envs, feet] bool; wheels stay on the ground."""
+    return super().swings() & self.steps
+
+  def bend(self) -> Tensor:
+    """Return the joint offsets from the home pose [num_envs, nu] [rad], 0 of wheels."""
+    return super().bend() * self.jointed
+
+  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what is measured, with joint angles as offsets from home, but for wheels."""
+    if not self.bent:
+      return {name: block for name, block in measured.items() if name != "angles"}
+    blocks = super().policy_blocks(measured)
+    return {**blocks, "angles": blocks["angles"][:, self.angled]}
 
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs; of a robot without symmetry, nothing."""
