@@ -18,7 +18,7 @@ COMMAND = np.array([0.6, 0.0, 0.3])  # forward, to the left [m/s], turning to th
 
 def measure(data: mujoco.MjData, facts: dict[str, Any]) -> dict[str, np.ndarray]:
   """Return the numbers of the sensors that policy.json lists, by name."""
-  axes, joints = data.body(data.model.jnt_bodyid[0]).xmat.reshape(3, 3), {}
+  axes, joints = data.body(data.model.jnt_bodyid[0]).xmat.reshape(3, 3), {"angles": [], "speeds": []}
   cycle = 2 * math.pi * data.time / facts["settings"].get("step_seconds", 1.0)
   for sensor in facts["sensors"]:
     if sensor["name"] in {"angles", "speeds"}:

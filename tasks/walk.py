@@ -1,7 +1,8 @@
-"""Walk: any robot with legs, from an MJCF or URDF file, follows velocity commands on flat or rough ground.
+"""Walk: any robot with legs or wheels, from an MJCF or URDF file, follows velocity commands on any ground.
 
-The robot's parts are read from its file (`physics/robot/`). Settings are a robot dog's or, for
-two legs, of a humanoid, scaled to the robot's size and weight (`tasks/shared/similarity.py`).
+The robot's parts are read from its file (`physics/robot/`). Actions are joint targets, of wheels target
+speeds. Settings are a robot dog's or, for two legs, of a humanoid, scaled to the robot's size and weight
+(`tasks/shared/similarity.py`).
 """
 
 from collections.abc import Mapping
@@ -23,6 +24,9 @@ TORQUE = 0.75  # largest change of a servo's torque by an action of 1, over its 
 # no two-legged robot can shift its weight onto one leg. They are our humanoid's.
 CARRYING, BALANCING = 0.35, 0.2
 WIDEST = 1.0  # largest action scale that follows from these [rad]
+# Speed of a wheel at an action of 1, over that at the largest commands. To turn, wheels slip sideways against
+# friction, as noise on actions seldom does with less.
+SPIN = 4.0
 DOG, HUMANOID = Size(0.285, 13.1), Size(0.68, 32.1)  # robots with settings that are known to work
 # Settings of the humanoid that differ from the dog's, which are the defaults below.
 TWO_LEGS: dict[str, float] = {
@@ -54,6 +58,8 @@ TWO_LEGS_FLAT = {
   "reward_slip": -1.0,
   "reward_swing": -20.0,
 }
+# Settings of a robot on wheels, which slip where it turns.
+WHEELS = {"command_sideways": 0.0, "friction_min": 0.5, "reward_turn": 1.5, "reward_slip": -0.03}
 # Lengths of the ground, which are the dog's, as `similar` scales them to the legs.
 WIDER = {name: getattr(rough.Config, name) * HUMANOID.length / DOG.length for name in rough.LENGTHS}
 
@@ -111,21 +117,35 @@ class Task(rough.Task):
     if robot.mirrored:
       self.mirrored = robot.mirrored
     if self.training:
-      robot_file.announce(robot, _said(self.config))
+      robot_file.announce(robot, _said(self.config, not all(robot.rolling)))
+    names = [wheel.joint for wheel in robot.wheels]
+    self.bent = [index for index, name in enumerate(robot.joints) if name not in names]
+    self.angled = self._pick(self.bent)
+    self.jointed = self.constant([name not in names for name in robot.joints])  # [nu] 0 of wheels
+    self.steps = ~self.constant(robot.rolling).bool()  # [feet]
     super().setup()
+    useless = {"clock": all(robot.rolling), "angles": not self.bent}
+    self.hidden = {**self.hidden, **{name: "" for name, hides in useless.items() if hides}}
+    if self.has_errors:
+      self.apart(self.bias_spread.unsqueeze(0))["angles"].mul_(self.jointed)  # no angle is a wheel's target
     self.lowest = robot.height - (1 - self.config.fall_height) * robot.stature  # [m]
     self._scale_actions(given)
 
   def _scale_actions(self, given: Config) -> None:
     """Set the action scales of the joints [nu] [rad]: what a leg needs, if none is given for its joints.
 
-    No scale asks more of a servo than it can give.
+    No scale asks more of a servo than it can give. Those of wheels [rad/s] follow from the commands.
     """
     robot, config, two = self.found, self.config, len(self.feet) == 2
     legs = {joint for leg in robot.legs for joint in leg}
     share = 2 * self.weight * robot.leg_length / len(self.feet)  # of a leg that stands [N m]
+    most = config.command_forward, config.command_turn
+    spins = {wheel.joint: (most[0] + most[1] * wheel.arm) / wheel.radius for wheel in robot.wheels}  # [rad/s]
     scales = []
     for joint, stiffness, effort in zip(robot.joints, robot.stiffness, robot.effort, strict=True):
+      if joint in spins:
+        scales.append(SPIN * spins[joint])
+        continue
       calm = two and joint in robot.quiet
       scale = min(config.quiet_scale, config.action_scale) if calm else config.action_scale
       if joint in legs and (given.quiet_scale if calm else given.action_scale) is None:
@@ -138,9 +158,29 @@ class Task(rough.Task):
     ground = self.below.mean(1) if self.uneven else 0.0
     return super().terminated() | (self.sim.qpos[:, 2] - ground < self.lowest)
 
+  def swings(self) -> Tensor:
+    """Return which feet should swing [num_envs, feet] bool; wheels stay on the ground."""
+    return super().swings() & self.steps
+
+  def bend(self) -> Tensor:
+    """Return the joint offsets from the home pose [num_envs, nu] [rad], 0 of wheels."""
+    return super().bend() * self.jointed
+
+  def policy_blocks(self, measured: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return what is measured, with joint angles as offsets from home, but for wheels."""
+    if not self.bent:
+      return {name: block for name, block in measured.items() if name != "angles"}
+    blocks = super().policy_blocks(measured)
+    return {**blocks, "angles": blocks["angles"][:, self.angled]}
+
   def symmetry(self) -> Mapping[str, base.Reflection]:
     """Exchange the left and right limbs; of a robot without symmetry, nothing."""
-    return super().symmetry() if self.found.mirrored else {}
+    if not self.found.mirrored:
+      return {}
+    partners, signs = self.found.mirrored
+    angles = [self.bent.index(partners[joint]) for joint in self.bent], [signs[joint] for joint in self.bent]
+    reflections = {**super().symmetry(), "angles": angles}
+    return {name: reflection for name, reflection in reflections.items() if name not in self.hidden}
 
 
 def _settings(config: Config, robot: robot_file.LeggedRobot) -> Config:
@@ -149,13 +189,15 @@ def _settings(config: Config, robot: robot_file.LeggedRobot) -> Config:
   like, settings = (HUMANOID, TWO_LEGS | WIDER) if two else (DOG, {})
   if config.terrain != rough.FLAT:
     settings = rough.ON_ROUGH | settings
-  else:
+  elif not any(robot.rolling):
     settings = settings | (TWO_LEGS_FLAT if two else FLAT)
+  if any(robot.rolling):
+    settings = settings | WHEELS
   return similar(config, settings, Size(robot.leg_length, robot.mass, config.control_seconds), like)
 
 
-def _said(config: Config) -> str:
+def _said(config: Config, steps: bool) -> str:
   """Return what follows from the robot's size."""
   most = config.command_forward, config.command_sideways, config.command_turn
   speeds = "commands up to {:.2g} m/s forward, {:.2g} m/s sideways, {:.2g} rad/s".format(*most)
-  return f"{speeds}; a step cycle of {config.step_seconds:.2g} s"
+  return f"{speeds}; " + (f"a step cycle of {config.step_seconds:.2g} s" if steps else "it rolls")

@@ -26,6 +26,7 @@ CONVENTIONS = {
   "units": "SI: m, rad, s, kg, N, N m; observation blocks that the task scales are in the scaled unit",
   "joints": "number in the column of angles = sign * (angle in the robot's file - zero), in rad or m; kp and "
   "kd in N m/rad and N m s/rad; null where the model does not know it, as the speed limit of a motor",
+  "wheels": "ctrl is a target speed in rad/s of a joint with kp 0: its torque is kd * (ctrl - speed)",
   "quaternions": "w, x, y, z; from the body's axes to the world's",
   "velocity of a free joint": "linear in the world's axes, then angular in the body's",
   "columns": "of the observation: scale * (number - offset), with the number of the sensor's column",
@@ -229,6 +230,7 @@ def _motor(env: Task, joint: str, qpos: int, qvel: int) -> dict[str, Any]:
   index = int(driven.argmax()) if driven.any() else None
   gear = 1.0 if index is None else float(abs(model.actuator_gear[index, 0]))
   servo = index is not None and bool(model.actuator_is_servo[index])
+  speed = index is not None and _of_speed(model, index)
   most = math.inf if index is None else gear * torque_limits(model)[index]
   return {
     "column": columns.index(joint) if joint in columns else None,
@@ -236,14 +238,22 @@ def _motor(env: Task, joint: str, qpos: int, qvel: int) -> dict[str, Any]:
     "zero": 0.0,
     "home": float(home[qpos]),
     "actuator": None if index is None else model.actuator_names[index],
-    "kp": gear**2 * float(model.actuator_gainprm[index, 0]) if servo else None,
-    "kd": -(gear**2) * float(model.actuator_biasprm[index, 2]) if servo else None,
+    "kp": -(gear**2) * float(model.actuator_biasprm[index, 1]) + 0.0 if servo or speed else None,
+    "kd": -(gear**2) * float(model.actuator_biasprm[index, 2]) if servo or speed else None,
     "torque_limit": most if math.isfinite(most) else None,
     "speed_limit": None,
     "armature": float(model.dof_armature[qvel]),
     "damping": float(model.dof_damping[qvel]),
     "friction_loss": float(model.dof_frictionloss[qvel]),
   }
+
+
+def _of_speed(model: Model, index: int) -> bool:
+  """Return whether an actuator is a servo of its joint's speed."""
+  parts = "gaintype", "dyntype", "biastype"
+  gain, bias = model.actuator_gainprm[index, 0], model.actuator_biasprm[index].tolist()
+  plain = [int(getattr(model, f"actuator_{part}")[index]) for part in parts] == [0, 0, 1]
+  return plain and bias[1] == 0 and bias[2] == -gain
 
 
 def _actuator(model: Model, index: int, servos: Collection[str]) -> dict[str, Any]:

@@ -106,7 +106,10 @@ def _problems(facts: dict[str, Any]) -> Iterator[str]:
   )
   if facts.get("control", {}).get("offset") is None:
     yield "its targets depend on more than the action, so the runner cannot command them"
-  yield from (f"the actuator '{name}' is no servo of a joint" for name in no_servos(facts))
+  wheels = {joint.get("actuator") for joint in facts.get("joints", ()) if joint.get("kp") == 0}
+  for name in no_servos(facts):
+    kind = "follows a speed, which the runner cannot send" if name in wheels else "is no servo of a joint"
+    yield f"the actuator '{name}' {kind}"
   if "home" not in facts.get("key_frames", {}):
     yield "there is no key frame 'home' to start from: add one to the robot's file"
   if all(joint["type"] != "free" for joint in facts.get("joints", ())):

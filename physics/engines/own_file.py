@@ -94,16 +94,20 @@ class _Drives:
     gain, bias = own.actuator_gainprm[self._order, 0], own.actuator_biasprm[self._order, 1]
     simple = (own.actuator_gaintype == mjtGain.mjGAIN_FIXED) & (own.actuator_dyntype == mjtDyn.mjDYN_NONE)
     motor = own.actuator_biastype[self._order] == mjtBias.mjBIAS_NONE
-    if not (simple[self._order] & (gain > 0) & (motor | (gain == -bias))).all():
-      raise ValueError("the file has actuators that are neither motors nor position servos")
+    wheel = trained.actuator_biasprm[:, 1] == 0
+    servo = np.where(wheel, (bias == 0) & (gain == -own.actuator_biasprm[self._order, 2]), gain == -bias)
+    if not (simple[self._order] & (gain > 0) & (motor | servo)).all():
+      raise ValueError(
+        "the file has actuators that are neither motors nor position servos, or of wheels velocity servos"
+      )
     self._gear, self._motor, self._gain = own.actuator_gear[self._order, 0], motor, gain
-    self._kp, self._kd = trained.actuator_gainprm[:, 0], -trained.actuator_biasprm[:, 2]
+    self._trained, (_, self._kp, self._kd) = trained.actuator_gainprm[:, 0], -trained.actuator_biasprm.T[:3]
     limited = trained.actuator_forcelimited[:, None].astype(bool)
     self._limit = np.where(limited, trained.actuator_forcerange, [-np.inf, np.inf]).T
 
   def __call__(self, data: mujoco.MjData, targets: Floats) -> None:
     """Set the controls for targets [nu] of the training's servos [rad, m]."""
-    torque = self._kp * (targets - data.qpos[self._angles]) - self._kd * data.qvel[self.dofs]
+    torque = self._trained * targets - self._kp * data.qpos[self._angles] - self._kd * data.qvel[self.dofs]
     torque = np.clip(torque, *self._limit)
     data.ctrl[self._order] = np.where(self._motor, torque / (self._gain * self._gear), targets * self._gear)
 

@@ -31,21 +31,29 @@ class Robot:
   stance: Floats  # targets of the servos that hold them there [nu] [rad, m]
   home: str  # where the home pose is from
   mass: float  # [kg]
-  stiffness: Floats  # of the servos [nu] [N m/rad, N/m]
+  stiffness: Floats  # of the servos [nu] [N m/rad, N/m]; 0 of a wheel, whose servo is one of speed
   damping: Floats  # [nu] [N m s/rad, N s/m]
   effort: Floats  # largest force of the servos [nu] [N m, N]; inf: unlimited
   doubts: tuple[str, ...]  # sentences on possible mistakes
 
   def summary(self) -> str:
     """Return the description in a few lines of text."""
-    stiffness, damping, effort = map(_span, (self.stiffness, self.damping, self.effort))
-    torque = "torque is unlimited" if "inf" in effort else f"at most {effort} N m"
-    servos = f"servos: stiffness {stiffness}, damping {damping}, {torque}"
-    return "\n".join([*self.parts(), servos, *(f"doubtful: {doubt}" for doubt in self.doubts)])
+    angle = self.stiffness > 0
+    servos = [
+      f"servos{what}: stiffness {_span(self.stiffness[which])}, damping {_span(self.damping[which])}, "
+      f"{_torque(_span(self.effort[which]))}"
+      for what, which in (("", angle), (" of speed", ~angle))
+      if which.any()
+    ]
+    return "\n".join([*self.parts(), *servos, *(f"doubtful: {doubt}" for doubt in self.doubts)])
 
   def parts(self) -> list[str]:
     """Return lines on the robot's parts."""
     raise NotImplementedError
+
+
+def _torque(effort: str) -> str:
+  return "torque is unlimited" if "inf" in effort else f"at most {effort} N m"
 
 
 def _span(values: Floats) -> str:

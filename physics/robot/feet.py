@@ -29,6 +29,7 @@ class Leg(Foot):
   """A foot with the joints that move it and no other foot, from the trunk on."""
 
   joints: tuple[int, ...]
+  wheel: int = -1  # joint about which the foot rolls, driven or not; -1: it is no wheel
 
 
 class NoLegs(ValueError):
@@ -51,12 +52,6 @@ def find_feet(skeleton: Skeleton, path: str) -> list[Foot]:
       found.append(body)
   legs = [_leg(skeleton, body, near, floor + LOW * reach[body]) for body in found]
   found = [min(leg, key=lambda body: lowest[body]) for leg in legs]
-  wheels = [body for body in found if skeleton.wheel(body) >= 0]
-  if sum(not skeleton.mj.jnt_limited[skeleton.drive(body)].any() for body in wheels) > 1:
-    raise ValueError(
-      f"{path}: it rolls on wheels, such as '{skeleton.body_name(wheels[0])}', and has no legs: name feet as "
-      "env.feet=[...], or the tip of an arm as env.site=<site or body>"
-    )
   if len(found) < 2:
     names = ", ".join(skeleton.body_name(body) for body in found) or "none"
     raise NoLegs(
@@ -91,7 +86,7 @@ def legs_of(skeleton: Skeleton, feet: list[Foot], path: str) -> list[Leg]:
     own = tuple(joint for joint in joints if sum(joint in others for others in moved) == 1)
     if not own:
       raise ValueError(f"{path}: env.feet: no joint moves '{foot.name}' and no other foot")
-    legs.append(Leg(foot.name, foot.body, foot.geoms, own))
+    legs.append(Leg(foot.name, foot.body, foot.geoms, own, skeleton.wheel(foot.body)))
   return legs
 
 
@@ -103,10 +98,13 @@ def limbs(skeleton: Skeleton) -> list[Leg]:
 
 
 def beside(skeleton: Skeleton, legs: list[Leg]) -> list[int]:
-  """Return the bodies of legs other than the feet that touch the ground with them, such as toes."""
-  lowest, feet, starts = skeleton.lowest(), {leg.body for leg in legs}, {leg.joints[0] for leg in legs}
-  low = [one for one, z in lowest.items() if z <= min(lowest.values()) + TOUCH * skeleton.start(one)]
-  return [body for body in low if body not in feet and starts & {*skeleton.drive(body)}]
+  """Return the bodies other than trunk and feet that touch the ground with them, such as toes and casters."""
+  lowest, starts = skeleton.lowest(), {leg.joints[0] for leg in legs}
+  level = {one: TOUCH * (skeleton.start(one) or skeleton.start(legs[0].body)) for one in lowest}
+  low = [one for one, z in lowest.items() if z <= min(lowest.values()) + level[one]]
+  others = {skeleton.root, *(leg.body for leg in legs)}
+  driven = {body: skeleton.drive(body) for body in low if body not in others}
+  return [body for body, joints in driven.items() if not joints or starts & {*joints}]
 
 
 def phases(skeleton: Skeleton, feet: list[Leg]) -> tuple[float, ...]:

@@ -142,9 +142,9 @@ class _Search:
     ahead = _ahead(skeleton, leg)
     self.sprawls = bool(abs(ahead[1]) > SPRAWLED)  # it stretches to its side
     across = {joint: float(np.cross(UP, ahead) @ skeleton.axis(joint)) for joint in leg.joints}
-    self.pitch = [joint for joint in leg.joints if abs(across[joint]) > ACROSS]
-    self.columns = mj.jnt_qposadr[list(leg.joints)]
-    self.dofs = mj.jnt_dofadr[list(leg.joints)]
+    self.pitch = [joint for joint in leg.joints if abs(across[joint]) > ACROSS and joint != leg.wheel]
+    self.joints = [joint for joint in leg.joints if joint != leg.wheel]
+    self.columns, self.dofs = mj.jnt_qposadr[self.joints], mj.jnt_dofadr[self.joints]
     self.rest = data.qpos[self.columns].copy()
     self.level = data.xmat[leg.body].reshape(3, 3).copy()  # axes of the foot, to be kept
     self.target = self._place().copy()
@@ -169,7 +169,7 @@ class _Search:
       return 0.0
     for _ in range(STEPS):
       error, jacobian = self._error()
-      pull = RESTING * (self.rest - data.qpos[self.columns]) * ~np.isin(self.leg.joints, self.pitch)
+      pull = RESTING * (self.rest - data.qpos[self.columns]) * ~np.isin(self.joints, self.pitch)
       normal = jacobian.T @ jacobian + DAMPING * np.eye(len(self.dofs))
       step = np.linalg.solve(normal, jacobian.T @ error + pull * DAMPING)
       qpos = data.qpos.copy()
@@ -201,7 +201,7 @@ class _Search:
     point, turn = np.zeros((3, mj.nv)), np.zeros((3, mj.nv))
     mujoco.mj_jac(mj, data, point, turn, self._place(), body)
     error, jacobian = [self.target - self._place()], [point[:, self.dofs]]
-    if len(self.leg.joints) >= FREE_JOINTS:
+    if len(self.joints) >= FREE_JOINTS and self.leg.wheel < 0:
       now = data.xmat[body].reshape(3, 3)
       error.append(LEVEL / 2 * np.cross(now.T, self.level.T).sum(0))
       jacobian.append(LEVEL * turn[:, self.dofs])

@@ -3,16 +3,19 @@
 from dataclasses import dataclass
 
 from physics.robot.description import Robot
+from physics.robot.wheel import Wheel
 
 
 @dataclass(frozen=True)
 class LeggedRobot(Robot):
-  """Description of a legged robot for a walking task."""
+  """Description of a robot with legs or wheels for a walking task."""
 
   trunk: str  # a contact of this body is a fall
   feet: tuple[str, ...]  # sites and touch sensors, with sensors `<foot>_velocity` and `<foot>_spin`
   feet_bodies: tuple[str, ...]  # body of each foot
   legs: tuple[tuple[str, ...], ...]  # joints of the leg of each foot, from the trunk on
+  rolling: tuple[bool, ...]  # whether each foot is a wheel
+  wheels: tuple[Wheel, ...]  # those that are driven
   quiet: tuple[str, ...]  # joints that walk best near home; for more than two legs, none
   guarded: tuple[str, ...]  # bodies other than trunk and feet that can touch the ground
   mirrored: tuple[list[int], list[int]] | None  # joint in a mirror and its sign; None: not symmetric
@@ -28,9 +31,10 @@ class LeggedRobot(Robot):
 
   def parts(self) -> list[str]:
     """Return lines on legs, trunk and feet."""
+    legs = f"{len(self.feet)} legs" + f" on {sum(self.rolling)} wheels" * any(self.rolling)
     symmetric = "left and right mirrored" if self.mirrored else "no mirror symmetry found"
     return [
-      f"{self.path}: {len(self.feet)} legs, {len(self.joints)} joints, {self.mass:.3g} kg, {symmetric}",
+      f"{self.path}: {legs}, {len(self.joints)} joints, {self.mass:.3g} kg, {symmetric}",
       f"trunk {self.trunk}, {self.height:.3g} m high at home ({self.home}); legs of {self.leg_length:.3g} m",
       f"feet {', '.join(self.feet)}",
     ]

@@ -1,5 +1,6 @@
 """Preparation of a robot for training: foot sensors, a site, held joints, keyframe, time step."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -10,6 +11,7 @@ from physics.model.model import Floats
 from physics.robot.feet import Foot, Leg
 from physics.robot.home import positions
 from physics.robot.skeleton import Skeleton
+from physics.robot.source import carrier
 
 GROWN, MARGIN = 1.1, 0.004  # of the zone in which a foot senses contacts: factor, and [m]
 ITERATIONS = 100  # most steps of the solver; it seldom needs more than a few
@@ -31,6 +33,27 @@ def put_site(spec: mujoco.MjSpec, name: str, body: str, **shape: Any) -> None:
     if site.name == name:
       spec.delete(site)
   spec.body(body).add_site(name=name, group=4, **shape)
+
+
+def make_round(spec: mujoco.MjSpec, skeleton: Skeleton, legs: list[Leg]) -> None:
+  """Let a cylinder of its size collide in place of the meshes of a wheel: it rolls without bumps."""
+  mj, data, lowest = skeleton.mj, skeleton.data, skeleton.lowest()
+  for leg in legs:
+    low = [geom for geom in leg.geoms if mj.geom_type[geom] == mjtGeom.mjGEOM_MESH]
+    if leg.wheel < 0 or not low:
+      continue
+    name, frame = skeleton.body_name(leg.body), data.xmat[leg.body].reshape(3, 3)
+    axle, axis = data.xanchor[leg.wheel], data.xaxis[leg.wheel]
+    along = (_corners(skeleton, low) - axle) @ axis
+    ends = [frame.T @ (axle + end * axis - data.xpos[leg.body]) for end in (along.min(), along.max())]
+    meshes = [geom for geom in spec.geoms if geom.meshname and carrier(geom.parent) == name]
+    solid = [geom for geom in meshes if geom.contype or geom.conaffinity]
+    cylinder = spec.body(name).add_geom(type=mjtGeom.mjGEOM_CYLINDER, mass=0, group=4)
+    cylinder.fromto, cylinder.size = np.concatenate(ends), [axle[2] - lowest[leg.body], 0, 0]
+    for field in ("friction", "condim", "solref", "solimp", "contype", "conaffinity"):
+      setattr(cylinder, field, getattr(solid[0], field))
+    for geom in solid:
+      geom.contype = geom.conaffinity = 0
 
 
 def hold(spec: mujoco.MjSpec, skeleton: Skeleton, joints: list[int]) -> None:
@@ -102,14 +125,19 @@ def _zone(skeleton: Skeleton, foot: Foot) -> tuple[mjtGeom, Floats, Floats]:
   """Return type, place and size of a site that contains the shapes of a foot, in the frame of its body."""
   mj, data = skeleton.mj, skeleton.data
   frame, origin = data.xmat[foot.body].reshape(3, 3), data.xpos[foot.body]
-  corners = []
-  for geom in foot.geoms:
-    middle, half = mj.geom_aabb[geom, :3], mj.geom_aabb[geom, 3:]
-    signs = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T
-    corners.append((middle + signs * half) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom])
-  points = (np.concatenate(corners) - origin) @ frame
+  points = (_corners(skeleton, foot.geoms) - origin) @ frame
   low, high = points.min(0), points.max(0)
   if len(foot.geoms) == 1 and mj.geom_type[foot.geoms[0]] == mjtGeom.mjGEOM_SPHERE:
     radius = GROWN * mj.geom_size[foot.geoms[0], 0]
     return mjtGeom.mjGEOM_SPHERE, (low + high) / 2, np.full(3, radius)
   return mjtGeom.mjGEOM_BOX, (low + high) / 2, GROWN * (high - low) / 2 + MARGIN
+
+
+def _corners(skeleton: Skeleton, geoms: Sequence[int]) -> Floats:
+  """Return the corners of the boxes around shapes [n, 3] [m]."""
+  mj, data, corners = skeleton.mj, skeleton.data, []
+  for geom in geoms:
+    middle, half = mj.geom_aabb[geom, :3], mj.geom_aabb[geom, 3:]
+    signs = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T
+    corners.append((middle + signs * half) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom])
+  return np.concatenate(corners)

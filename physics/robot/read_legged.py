@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -12,7 +13,7 @@ from physics.robot.home import ACROSS, bend, home_of_file, keyframes, lies
 from physics.robot.legged import LeggedRobot
 from physics.robot.mirror import mirror_of
 from physics.robot.names import known_name, named_joints
-from physics.robot.prepare import exclude_overlaps, finish, hold, sense, soles_at_home
+from physics.robot.prepare import exclude_overlaps, finish, hold, make_round, sense, soles_at_home
 from physics.robot.servo import (
   GRAVITY,
   facts,
@@ -34,6 +35,7 @@ from physics.robot.source import (
   set_collisions,
 )
 from physics.robot.warnings import frame_doubts, leg_doubts, motion_doubts, servo_doubts
+from physics.robot.wheel import turning, wheels_of
 
 
 @functools.lru_cache(maxsize=4)
@@ -47,31 +49,30 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
   legs = _legs(skeleton, asked, doubts)
   home = _home(skeleton, legs, asked, key, doubts, spec)
   leg_length = float(np.mean([skeleton.data.xanchor[leg.joints[0], 2] for leg in legs]))
-  hold(spec, skeleton, _held(skeleton, asked))
-  trunk = _trunk(skeleton, asked)
-  mass = float(skeleton.mj.body_subtreemass[skeleton.root])
+  hold(spec, skeleton, held := _held(skeleton, asked))
+  trunk, mass = _trunk(skeleton, asked), float(skeleton.mj.body_subtreemass[skeleton.root])
+  wheels = wheels_of(skeleton, [leg for leg in legs if leg.wheel not in held], asked.path)
   carrying = stiffness_of(mass * GRAVITY, leg_length, len(legs))
-  servos = servos_of(skeleton, asked, guess_by_load(skeleton, carrying), doubts)
+  servos = servos_of(skeleton, asked, guess_by_load(skeleton, carrying), doubts, turning(wheels, mass))
   doubts += [*leg_doubts(skeleton, legs), *servo_doubts(skeleton, legs, servos, carrying)]
   put_servos(spec, servos, doubts)
   sense(spec, skeleton, legs)
-  angles = skeleton.data.qpos[skeleton.columns].copy()
-  stance = angles if home else targets_of(skeleton, servos, standing_load(skeleton, legs))
+  make_round(spec, skeleton, legs)
+  stance = targets_of(skeleton, servos, None if home else standing_load(skeleton, legs))
   finish(spec, skeleton, stance, asked.timestep)
   model = compiled(spec, asked.path)
   doubts += [*frame_doubts(skeleton), *motion_doubts(model, len(legs))]
   robot = LeggedRobot(
     path=asked.path,
     trunk=trunk,
-    feet=tuple(leg.name for leg in legs),
-    feet_bodies=tuple(skeleton.body_name(leg.body) for leg in legs),
-    legs=tuple(tuple(map(skeleton.joint_name, leg.joints)) for leg in legs),
+    **_feet(skeleton, legs, held),
+    wheels=tuple(wheels.values()),
     quiet=_quiet(skeleton, legs, leg_length),
     guarded=_guarded(skeleton, trunk, legs),
     mirrored=mirror_of(skeleton),
     phases=phases(skeleton, legs),
     soles=soles_at_home(model, legs),
-    angles=angles,
+    angles=skeleton.data.qpos[skeleton.columns].copy(),
     stance=stance,
     home=home or "found",
     height=float(skeleton.data.xpos[skeleton.root][2]),
@@ -81,6 +82,16 @@ def read_legged(asked: Asked) -> tuple[LeggedRobot, mujoco.MjSpec]:
     doubts=tuple(doubts),
   )
   return robot, spec
+
+
+def _feet(skeleton: Skeleton, legs: list[Leg], held: list[int]) -> dict[str, Any]:
+  """Return the fields of a description on feet; wheels that are `held` do not roll."""
+  return {
+    "feet": tuple(leg.name for leg in legs),
+    "feet_bodies": tuple(skeleton.body_name(leg.body) for leg in legs),
+    "legs": tuple(tuple(map(skeleton.joint_name, leg.joints)) for leg in legs),
+    "rolling": tuple(leg.wheel >= 0 and leg.wheel not in held for leg in legs),
+  }
 
 
 def _opened(asked: Asked, doubts: list[str]) -> tuple[mujoco.MjSpec, Skeleton, str | None]:

@@ -1,8 +1,9 @@
 """Servos of a robot: a position servo for each joint, with gains from the file, or guessed."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 import mujoco
@@ -25,6 +26,7 @@ LAG = 0.025  # damping over stiffness [s]
 SAG = 0.05  # deflection of an arm's servo under the largest weight that its joint carries [rad]
 PACE = 20.0  # least natural frequency of an arm's servo [rad/s]
 WRIST = 0.05  # least stiffness of an arm's servo, over its strongest's
+NONE: Mapping[int, float] = MappingProxyType({})
 ROTOR = 1.5e-4  # inertia of a rotor behind its gear over the servo's stiffness [s^2]
 
 
@@ -41,7 +43,10 @@ Guess: TypeAlias = Callable[[int, float], Gains]  # gains of a joint with a larg
 
 @dataclass(frozen=True)
 class Servo:
-  """Servo of a joint: the torque is stiffness (target - angle) - damping speed, at most effort."""
+  """Servo of a joint: the torque is stiffness (target - angle) - damping speed, at most effort.
+
+  A stiffness of 0 is a wheel's: its torque is damping (target - speed), with a target in rad/s.
+  """
 
   joint: str
   stiffness: float  # [N m/rad, N/m]
@@ -69,10 +74,16 @@ def standing_load(skeleton: Skeleton, legs: list[Leg]) -> Floats:
   return torque
 
 
-def targets_of(skeleton: Skeleton, servos: list[Servo], load: Floats) -> Floats:
-  """Return the targets of servos [nu] [rad, m] that hold the present pose under a load [nv] [N m, N]."""
-  found = []
+def targets_of(skeleton: Skeleton, servos: list[Servo], load: Floats | None) -> Floats:
+  """Return the targets of servos [nu] [rad, m] that hold the present pose under a load [nv] [N m, N].
+
+  None: under none. Wheels stand still.
+  """
+  found, load = [], np.zeros(skeleton.mj.nv) if load is None else load
   for joint, servo in zip(skeleton.joints, servos, strict=True):
+    if not servo.stiffness:
+      found.append(0.0)
+      continue
     needed = float(np.clip(load[skeleton.mj.jnt_dofadr[joint]], -servo.effort, servo.effort))
     target = float(skeleton.data.qpos[skeleton.mj.jnt_qposadr[joint]]) + needed / servo.stiffness
     found.append(target if servo.span is None else float(np.clip(target, *servo.span)))
@@ -113,18 +124,21 @@ def guess_by_sag(skeleton: Skeleton, load: Floats, inertia: Floats) -> Guess:
   return guess
 
 
-def servos_of(skeleton: Skeleton, asked: Asked, guess: Guess, doubts: list[str]) -> list[Servo]:
+def servos_of(
+  skeleton: Skeleton, asked: Asked, guess: Guess, doubts: list[str], wheels: Mapping[int, float] = NONE
+) -> list[Servo]:
   """Return the servos of a robot.
 
-  Position actuators keep their gains, and all actuators their limits. Other gains are guessed.
+  Position actuators, of wheels velocity actuators, keep their gains, and all actuators their limits. Other
+  gains are guessed; `wheels` are the guesses of damping by joint.
   """
   found, guessed = [], []
   for joint in skeleton.joints:
-    effort, gains = _effort(skeleton.mj, joint), _gains_of_file(skeleton.mj, joint)
+    effort, gains = _effort(skeleton.mj, joint), _gains_of_file(skeleton.mj, joint, joint in wheels)
     if gains is None:
-      gains = guess(joint, effort)
+      gains = Gains(0.0, wheels[joint]) if joint in wheels else guess(joint, effort)
       guessed.append(gains)
-    stiffness = asked.stiffness or gains.stiffness
+    stiffness = 0.0 if joint in wheels else asked.stiffness or gains.stiffness
     damping = gains.damping if asked.damping is None else asked.damping
     span = skeleton.mj.jnt_range[joint].copy() if skeleton.mj.jnt_limited[joint] else None
     found.append(Servo(skeleton.joint_name(joint), stiffness, damping, effort, span))
@@ -157,13 +171,16 @@ def put_servos(spec: mujoco.MjSpec, servos: list[Servo], doubts: list[str]) -> N
   for servo in servos:
     joint = spec.joint(servo.joint)
     added = spec.add_actuator(name=servo.joint, target=servo.joint, trntype=mjtTrn.mjTRN_JOINT)
-    added.set_to_position(kp=servo.stiffness, kv=servo.damping)
+    if servo.stiffness:
+      added.set_to_position(kp=servo.stiffness, kv=servo.damping)
+    else:
+      added.set_to_velocity(kv=servo.damping)
     added.gear, added.inheritrange = [1, 0, 0, 0, 0, 0], 0.0
     added.ctrllimited, added.ctrlrange = servo.span is not None, [0, 0] if servo.span is None else servo.span
     finite = np.isfinite(servo.effort)
     added.forcelimited, added.forcerange = finite, [-servo.effort, servo.effort] if finite else [0, 0]
     if not np.any(joint.armature):
-      joint.armature = ROTOR * servo.stiffness
+      joint.armature = ROTOR * (servo.stiffness or servo.damping / LAG)
       light.append(servo.joint)
   if light:
     doubts.append(
@@ -176,8 +193,8 @@ def _actuator(mj: mujoco.MjModel, joint: int) -> int | None:
   return next(iter(np.flatnonzero(on_joint & (mj.actuator_trnid[:, 0] == joint)).tolist()), None)
 
 
-def _gains_of_file(mj: mujoco.MjModel, joint: int) -> Gains | None:
-  """Return the gains of the position actuator of a joint, or None if it has none."""
+def _gains_of_file(mj: mujoco.MjModel, joint: int, wheel: bool) -> Gains | None:
+  """Return the gains of the position actuator of a joint, of a wheel the velocity actuator's; None: none."""
   actuator = _actuator(mj, joint)
   if actuator is None:
     return None
@@ -185,9 +202,9 @@ def _gains_of_file(mj: mujoco.MjModel, joint: int) -> Gains | None:
   servo = mj.actuator_gaintype[actuator] == mjtGain.mjGAIN_FIXED
   servo &= mj.actuator_biastype[actuator] == mjtBias.mjBIAS_AFFINE
   servo &= mj.actuator_dyntype[actuator] == mjtDyn.mjDYN_NONE
-  if not servo or gain[0] <= 0 or gain[0] != -bias[1]:
+  if not servo or gain[0] <= 0 or gain[0] != -bias[2 if wheel else 1] or (wheel and bias[1]):
     return None
-  return Gains(float(gain[0] * gear**2), float(abs(bias[2]) * gear**2))
+  return Gains(float(abs(bias[1]) * gear**2), float(abs(bias[2]) * gear**2))
 
 
 def _effort(mj: mujoco.MjModel, joint: int) -> float:

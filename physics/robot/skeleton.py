@@ -10,7 +10,7 @@ from physics.robot.source import FLOOR, SCALAR
 
 FAR = 100.0  # beyond which no distance is measured [m]
 LEVEL = 0.3  # sine of a wheel's axis to the ground
-BALANCED = 0.1  # distance of a wheel's centre of mass from its axis, over its radius
+TURNS, ROUND = 7, 0.05  # places at which a wheel is measured; largest difference of its radii, over these
 
 
 class Skeleton:
@@ -86,16 +86,25 @@ class Skeleton:
     return next((float(self.data.xanchor[joint, 2]) for joint in self.drive(body)), 0.0)
 
   def wheel(self, body: int) -> int:
-    """Return the joint of the wheel, level and balanced, that a body is or belongs to; -1: none."""
-    data, hinges = self.data, self.mj.jnt_type == mujoco.mjtJoint.mjJNT_HINGE
+    """Return the joint of the wheel that a body is or belongs to; -1: none.
+
+    It is level, without limits, and the body's lowest point stays where it is as the joint turns.
+    """
+    hinges = self.mj.jnt_type == mujoco.mjtJoint.mjJNT_HINGE
     free = hinges & (self.mj.jnt_limited == 0) & np.isin(self.mj.jnt_bodyid, self.chain(body)[1:])
-    for joint in np.flatnonzero(free):
-      arm = data.subtree_com[self.mj.jnt_bodyid[joint]] - data.xanchor[joint]
-      radius = data.xanchor[joint, 2] - self.lowest()[body]
-      off = np.linalg.norm(np.cross(data.xaxis[joint], arm))
-      if abs(data.xaxis[joint, 2]) < LEVEL and off < BALANCED * radius and np.linalg.norm(arm) < radius:
-        return int(joint)
-    return -1
+    level = free & (abs(self.data.xaxis[:, 2]) < LEVEL)
+    return next((joint for joint in np.flatnonzero(level).tolist() if self._rolls(joint, body)), -1)
+
+  def _rolls(self, joint: int, body: int) -> bool:
+    """Return whether a body has one radius around a joint's axis."""
+    pose, radii = self.data.qpos.copy(), []
+    for turn in range(TURNS):
+      turned = pose.copy()
+      turned[self.mj.jnt_qposadr[joint]] += 2 * np.pi * turn / TURNS
+      self.take(turned)
+      radii.append(self.data.xanchor[joint, 2] - self.lowest()[body])
+    self.take(pose)
+    return bool(np.ptp(radii) < ROUND * min(radii))
 
   def anchor(self, joint: int) -> Floats:
     """Return the anchor of a joint in the frame of the root [3] [m]."""

@@ -190,7 +190,7 @@ def _read(file: Path) -> mujoco.MjSpec:
 
 def _take_invented_mass(spec: mujoco.MjSpec) -> None:
   """Take the mass that MuJoCo gives to shapes of links without inertia, if links fixed to them have one."""
-  carriers = {body.name: _carrier(body) for body in spec.bodies}
+  carriers = {body.name: carrier(body) for body in spec.bodies}
   heavy = {carriers[body.name] for body in spec.bodies if body.explicitinertial}
   for body in spec.bodies:
     if not body.explicitinertial and carriers[body.name] in heavy:
@@ -198,7 +198,7 @@ def _take_invented_mass(spec: mujoco.MjSpec) -> None:
         geom.density = 0.0
 
 
-def _carrier(body: Any) -> str:
+def carrier(body: Any) -> str:
   """Return the link that moves a link which is fixed to it, or the link itself."""
   while not body.joints and body.parent is not None:
     body = body.parent

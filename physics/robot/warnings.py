@@ -28,10 +28,7 @@ def frame_doubts(skeleton: Skeleton) -> Iterator[str]:
 
 
 def leg_doubts(skeleton: Skeleton, legs: list[Leg]) -> Iterator[str]:
-  """Warn of wheels under legs, and of feet of several bodies."""
-  if wheels := sorted({skeleton.wheel(leg.body) for leg in legs} & {*skeleton.joints}):
-    name = skeleton.joint_name(wheels[0])
-    yield f"{len(wheels)} joints turn wheels, such as '{name}', and get servos: env.joints=[...] without them"
+  """Warn of feet of several bodies."""
   if unfelt := [skeleton.body_name(body) for body in beside(skeleton, legs)]:
     yield f"{len(unfelt)} more bodies of feet touch the ground unfelt, such as '{unfelt[0]}': see env.feet"
 
@@ -41,7 +38,7 @@ def servo_doubts(skeleton: Skeleton, legs: list[Leg], servos: list[Servo], carry
   low = {joint: ANKLE * skeleton.start(leg.body) for leg in legs for joint in leg.joints}
   pairs = zip(skeleton.joints, servos, strict=True)
   upper = [servo for joint, servo in pairs if skeleton.data.xanchor[joint, 2] >= low.get(joint, np.inf)]
-  soft = [servo.joint for servo in upper if servo.stiffness < SOFT * carrying]
+  soft = [servo.joint for servo in upper if 0 < servo.stiffness < SOFT * carrying]
   strong = [servo.joint for servo in upper if np.isinf(servo.effort)]
   if soft:
     yield f"{len(soft)} servos of legs are soft, such as '{soft[0]}': {carrying:.2g} N m/rad carry the robot"
@@ -99,7 +96,7 @@ def _stiffness_doubts(mj: mujoco.MjModel, data: mujoco.MjData) -> Iterator[str]:
   inverse = np.zeros((mj.nv, mj.nv))
   mujoco.mj_solveM(mj, data, inverse, np.eye(mj.nv))
   dofs = mj.jnt_dofadr[mj.actuator_trnid[:, 0]]
-  fast = mj.actuator_gainprm[:, 0] * np.diag(inverse)[dofs] * mj.opt.timestep**2
+  fast = -mj.actuator_biasprm[:, 1] * np.diag(inverse)[dofs] * mj.opt.timestep**2
   if fast.max() > FAST:
     stiff = mj.actuator(int(fast.argmax())).name
     yield f"the servo of '{stiff}' is stiff for a time step of {mj.opt.timestep:g} s: add env.substeps=8"

@@ -21,6 +21,9 @@ def find(config: Any, robot: LeggedRobot, model: Any) -> Parts:
   By default the anchor is the trunk, the bodies are all that can touch something, and the ends are the ones
   of them that carry no other. Raises SettingError for unknown names.
   """
+  if robot.wheels:
+    wheel = robot.wheels[0].joint
+    raise SettingError(f"{robot.path}: '{wheel}' turns a wheel, which no motion does: leave it out of joints")
   known, touching = model.body_names, {robot.trunk, *robot.guarded, *robot.feet_bodies}
   anchor = _ids("anchor", [config.anchor or robot.trunk], known, robot.path)[0]
   names = config.bodies or [name for name in known if name in touching]

@@ -68,9 +68,12 @@ def asked(config: Any, default: str = "") -> Asked:
 def legged(config: Any, default: Path = ASSETS / "quadruped" / "robot.xml") -> tuple[LeggedRobot, Any]:
   """Return the robot with legs that settings describe, and its model, an MjSpec; `default` if they name none.
 
-  Raises SettingError for a file that does not exist or has no robot that can walk.
+  Raises SettingError for a file that does not exist or has no robot that can walk as it is commanded.
   """
-  return _read(read_legged, asked(config, str(default)))
+  found = _read(read_legged, asked(config, str(default)))
+  if len(found[0].wheels) == len(found[0].joints) and (sideways := getattr(config, "command_sideways", None)):
+    raise SettingError(f"env.command_sideways={sideways:g}: its wheels only roll ahead; leave it out")
+  return found
 
 
 def arm(config: Any) -> tuple[Arm, Any]:

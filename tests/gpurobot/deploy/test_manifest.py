@@ -13,6 +13,7 @@ from gpurobot.settings.config import defaults
 from physics.parity import MujocoSimulation
 from tests.gpurobot import toy
 from tests.gpurobot.policies import make
+from tests.physics.robot.robots import rover
 
 
 def facts(name, controls=None, policy=None, **settings):
@@ -81,6 +82,19 @@ def test_motors_are_described_by_their_gears():
   assert knee["gainprm"][0] == 1
   joint = next(each for each in found["joints"] if each.get("actuator") == "right_knee")
   assert (joint["kp"], joint["torque_limit"]) == (None, knee["gear"])
+
+
+def test_a_wheel_follows_a_speed_and_its_angle_is_no_column(tmp_path):
+  (tmp_path / "car.xml").write_text(rover())
+  found = facts("walk", Controls(torch.zeros(4), 9.0 * torch.eye(4)), robot=str(tmp_path / "car.xml"))
+  joint = next(each for each in found["joints"] if each.get("actuator") == "fl_roll")
+  assert (joint["kp"], joint["kd"], joint["column"]) == (0, 1, None)
+  assert found["control"]["gain"][0] == [9, 0, 0, 0]
+  assert [column["block"] for column in found["observation"]["columns"]].count("speeds") == 4
+  assert {sensor["name"] for sensor in found["sensors"]} == {
+    "angular_velocity", "gravity", "command", "speeds", "action"
+  }  # fmt: skip
+  assert found["commands"][1]["range"] == [0, 0]
 
 
 def test_what_controls_depend_on_is_left_to_the_caller():

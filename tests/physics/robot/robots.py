@@ -1,5 +1,6 @@
 """Robots as text: a dog of two joints a leg, as MJCF with motors and as URDF, and what lacks something."""
 
+import math
 from pathlib import Path
 
 import mujoco
@@ -70,6 +71,25 @@ def wheel(joint=""):
   return f"""type="sphere" size="0.005" mass="0.01"/><body name="{{leg}}_wheel" pos="0 0 -0.2">
     <joint name="{{leg}}_roll" axis="0 1 0" {joint}/><geom type="cylinder" size="0.05 0.01" zaxis="0 1 0"
     mass="0.1"/></body><geom """
+
+
+TWO = {"l": (0, 0.15), "r": (0, -0.15)}
+DISC = 'type="cylinder" size="0.1 0.02" zaxis="0 1 0"'
+
+
+def rover(shape=DISC, *, joint='axis="0 1 0"', corners=CORNERS, drive='velocity kv="1"', more=""):
+  """Return a trunk on four driven wheels with a radius of 0.1 m; `more` is inside the trunk."""
+  wheels = "".join(
+    f"""<body name="{name}" pos="{x} {1.6 * y} 0"><joint name="{name}_roll" {joint}/>
+      <geom {shape} mass="0.5"/></body>"""
+    for name, (x, y) in corners.items()
+  )
+  drives = "".join(f'<{drive} joint="{name}_roll"/>' for name in corners)
+  ring = [(0.1 * math.cos(k * math.pi / 16), 0.1 * math.sin(k * math.pi / 16)) for k in range(32)]
+  tyre = " ".join(f"{x} {y} {z}" for y in (-0.02, 0.02) for x, z in ring)
+  return f"""<mujoco><asset><mesh name="tyre" vertex="{tyre}"/></asset><worldbody><body name="car">
+    <freejoint/><geom type="box" size="0.3 0.1 0.05" mass="8"/>{wheels}{more}</body></worldbody>
+    <actuator>{drives}</actuator></mujoco>"""
 
 
 def urdf():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from physics.robot import read_legged
-from tests.physics.robot.robots import CORNERS, SIX, asked, lowered, mjcf, spider, urdf, wheel
+from tests.physics.robot.robots import CORNERS, SIX, asked, lowered, mjcf, spider, urdf
 
 
 def test_six_legs_have_a_tripod_gait(tmp_path):
@@ -83,30 +83,3 @@ def test_legs_that_are_drawn_flat_are_found_and_stand(ways, tmp_path):
   assert {len(leg) for leg in robot.legs} == {3}
   assert robot.leg_length > 0.15
   assert robot.mirrored is not None
-
-
-def test_wheels_under_legs_are_doubted(tmp_path, tmp_path_factory):
-  text = mjcf(foot=wheel(), actuators=False)
-  robot, _ = read_legged(asked(tmp_path, text))
-  doubt = "4 joints turn wheels, such as 'fl_roll', and get servos: env.joints=[...] without them"
-  assert any(said.startswith(doubt) for said in robot.doubts)
-  walking = tuple(joint for joint in robot.joints if "roll" not in joint)
-  robot, _ = read_legged(asked(tmp_path, text, joints=walking))
-  assert not any("wheels" in doubt for doubt in robot.doubts)
-  robot, _ = read_legged(
-    asked(tmp_path_factory.mktemp("ankle"), mjcf(foot=wheel('range="-30 30"'), actuators=False))
-  )
-  assert not any("wheels" in doubt for doubt in robot.doubts)  # an ankle
-
-
-def test_a_car_has_no_legs(tmp_path):
-  wheels = "".join(
-    f"""<body name="{name}" pos="{x} {y} 0"><joint name="{name}" axis="0 1 0"/>
-      <geom type="cylinder" size="0.1 0.02" zaxis="0 1 0" mass="0.5"/></body>"""
-    for name, (x, y) in CORNERS.items()
-  )
-  motors = "".join(f'<velocity joint="{name}" kv="1"/>' for name in CORNERS)
-  text = f"""<mujoco><worldbody><body name="car"><freejoint/><geom type="box" size="0.3 0.1 0.05"/>{wheels}
-    </body></worldbody><actuator>{motors}</actuator></mujoco>"""
-  with pytest.raises(ValueError, match="it rolls on wheels, such as 'fl', and has no legs: name feet as"):
-    read_legged(asked(tmp_path, text))
