@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from physics.model.model import Floats
 from physics.robot.description import Robot
+from physics.robot.gripper import Gripper
+from physics.robot.table import Table
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,8 @@ class Arm(Robot):
   reach: float  # largest distance of a target from the first joint [m]
   targets: Floats  # positions of the tip that the arm can hold, above the floor [n, 3] [m]
   turns: Floats  # orientations of the tip there, rotation matrices [n, 3, 3]
+  gripper: Gripper | None = None  # if it is asked for
+  table: Table | None = None  # where the hand reaches a cube
 
   def parts(self) -> list[str]:
     """Return lines on joints, tip and workspace."""
@@ -29,4 +33,5 @@ class Arm(Robot):
       f"tip {self.tip}; home {self.home}; targets in {box} m",
       f"joints {', '.join(self.joints)}",
     ]
-    return [*lines, f"held at home: {', '.join(self.held)}"] if self.held else lines
+    lines += [f"held at home: {', '.join(self.held)}"] if self.held else []
+    return lines + [part.words() for part in (self.gripper, self.table) if part]

@@ -19,6 +19,8 @@ class Asked:
   trunk: str | None = None  # of legs: a contact of this body is a fall
   feet: tuple[str, ...] = ()  # of legs: bodies, geoms or sites
   site: str | None = None  # of an arm: site or body that reaches
+  grips: bool = False  # of an arm: with its gripper, to lift a cube
+  cube_size: float | None = None  # side of that cube [m]; None: from the width of the gripper
 
 
 @dataclass(frozen=True)

@@ -142,11 +142,14 @@ def set_collisions(spec: mujoco.MjSpec, *, self_collision: bool) -> None:
     mesh.maxhullvert = MOST_VERTICES if mesh.maxhullvert < 0 else min(mesh.maxhullvert, MOST_VERTICES)
 
 
-def leave_out_equalities(spec: mujoco.MjSpec, joints: set[str]) -> None:
-  """Leave out equality constraints except between joints of these names; the others act on held joints."""
-  for equality in list(spec.equalities):
+def leave_out_equalities(spec: mujoco.MjSpec, joints: set[str], kept: frozenset[int] = frozenset()) -> None:
+  """Leave out equality constraints except those `kept`, by index, and those between joints of these names.
+
+  The others act on held joints.
+  """
+  for index, equality in enumerate(list(spec.equalities)):
     coupled = {equality.name1, equality.name2} - {""}
-    if equality.type != mujoco.mjtEq.mjEQ_JOINT or not coupled <= joints:
+    if index not in kept and (equality.type != mujoco.mjtEq.mjEQ_JOINT or not coupled <= joints):
       spec.delete(equality)
 
 
