@@ -30,6 +30,10 @@ def test_cubes_lie_on_the_table_below_their_goals(make_task):
   assert (task.sim.xpos[:, task.cube, 2] - task.rest).abs().max() < 1e-3
 
 
+def test_an_episode_is_that_of_an_arm(task):
+  assert (task.config.episode_steps, task.config.substeps) == (100, 8)
+
+
 def test_reward_by_hand(task):
   task.sim.site_xpos[:, task.point] = torch.tensor([0.5, 0.0, 0.12])
   task.sim.xmat[:, task.hand] = torch.tensor([1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0])
