@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from physics.robot import Arm, Asked, LeggedRobot, Robot, announce, read_arm, read_legged
+from physics.robot.gripper import GRASP, GRIPS, Gripper
 from physics.robot.own_file import read_own_file
+from physics.robot.table import Table, put_cube
 from tasks.base import ASSETS, option
 from tasks.core.errors import SettingError
 
-__all__ = ["Arm", "LeggedRobot", "announce", "arm", "asked", "legged", "own_file"]
+__all__ = ["GRASP", "GRIPS", "Arm", "LeggedRobot", "announce", "arm", "asked", "legged", "lifter", "own_file"]
 R = TypeVar("R", bound=Robot)
 
 
@@ -62,6 +64,8 @@ def asked(config: Any, default: str = "") -> Asked:
     trunk=getattr(config, "trunk", None),
     feet=tuple(getattr(config, "feet", ())),
     site=getattr(config, "site", None),
+    grips=hasattr(config, "cube_size"),
+    cube_size=getattr(config, "cube_size", None),
   )
 
 
@@ -82,6 +86,17 @@ def arm(config: Any) -> tuple[Arm, Any]:
   Raises SettingError for a file that does not exist or has no arm.
   """
   return _read(read_arm, asked(config, str(ASSETS / "arm" / "robot.xml")))
+
+
+def lifter(config: Any) -> tuple[Arm, Gripper, Table, Any]:
+  """Return the arm of the task `lift`, its gripper, where its cube is, and the model with it, an MjSpec.
+
+  Raises SettingError for a file that does not exist, has no arm or no gripper, or cannot grasp the cube.
+  """
+  found, spec = _read(read_arm, asked(config, str(ASSETS / "arm" / "robot.xml")))
+  assert found.gripper is not None
+  assert found.table is not None
+  return found, found.gripper, found.table, put_cube(spec, found.gripper, found.table)
 
 
 def own_file(config: Any, scene: Any = None) -> Any:
