@@ -1,7 +1,7 @@
 """Description of a robot's file: python -m gpurobot.describe <robot file> [key=value ...].
 
-It prints the parts that the task `walk` finds in a robot with legs, or the task `reach` in an arm, and
-doubts about them. picture=<file> draws the robot at home.
+It prints the parts that the task `walk` finds in a robot with legs, or the tasks `reach` and `lift` in an
+arm, and doubts about them. picture=<file> draws the robot at home.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ from gpurobot import extras
 from gpurobot.run.output import aligned
 from gpurobot.settings.config import ConfigError, option
 from gpurobot.shell import cli
-from physics.robot import Arm, LeggedRobot, read_robot
+from physics.robot import Arm, Asked, LeggedRobot, read_arm, read_robot
 from tasks.shared import robot_file
 
 PROGRAM = "python -m gpurobot.describe"
@@ -51,6 +51,15 @@ def table(robot: LeggedRobot | Arm) -> str:
   return "\n".join([*lines, *aligned([("joint", *columns), *rows])])
 
 
+def gripper(asked: Asked) -> str:
+  """Return what the task `lift` finds in an arm's file, or why it cannot lift, in a line or two."""
+  try:
+    arm, _ = read_arm(dataclasses.replace(asked, grips=True))
+  except ValueError as error:
+    return f"cannot lift: {error}"
+  return "\n".join(part.words() for part in (arm.gripper, arm.table) if part)
+
+
 def _images(robot: LeggedRobot) -> list[str]:
   """Return the mirror image of each joint, with - where it turns the other way."""
   if not robot.mirrored:
@@ -65,6 +74,8 @@ def show(settings: Description) -> None:
     raise ConfigError(f"the robot is missing: write {PROGRAM} <robot file>")
   robot, scene = read_robot(robot_file.asked(settings))
   print(table(robot))
+  if isinstance(robot, Arm):
+    print(gripper(robot_file.asked(settings)))
   if settings.picture:
     with extras.require_extra("viewer"):
       from gpurobot.viewer.home_picture import draw  # noqa: PLC0415

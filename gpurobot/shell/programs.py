@@ -27,7 +27,9 @@ PROGRAMS = {
   "sweep": Program("gpurobot.sweep", "train with several seeds and settings", "Sweep"),
   "replay": Program("gpurobot.replay", "show how an environment diverged in training", "Replay"),
   "describe": Program(
-    "gpurobot.describe", "describe the robot of a file, before it learns to walk or to reach", "Description"
+    "gpurobot.describe",
+    "describe the robot of a file, before it learns to walk, to reach or to lift",
+    "Description",
   ),
   "motion": Program("gpurobot.motion", "describe a motion file, play it, convert it", "Motion"),
   "tasks": Program("gpurobot.tasks", "name the tasks, describe one, start a new one"),

@@ -31,6 +31,15 @@ def test_it_tells_what_an_arm_is(capsys):
   assert ["joint4", "-2.62", "400", "80", "87", "-3.07", "to", "-0.0698"] in [line.split() for line in lines]
 
 
+def test_it_tells_what_an_arm_can_lift(tmp_path, capsys):
+  describe.main([str(ARM)])
+  lines = capsys.readouterr().out.splitlines()
+  assert "gripper opened by left_finger, right_finger to 8 cm, for a cube of 4.8 cm" in lines
+  assert "cube on the floor, about x = 0.48, y = 0 m" in lines
+  describe.main([arms.write(tmp_path, arms.urdf())])
+  assert "so it has no gripper: name the arm's joints" in capsys.readouterr().out.splitlines()[-1]
+
+
 @pytest.mark.parametrize(("text", "kind"), [(robots.urdf(), "4 legs"), (arms.urdf(), "an arm of 3 joints")])
 def test_a_urdf_has_legs_if_several_chains_leave_its_base(text, kind, tmp_path, capsys):
   (tmp_path / "robot.urdf").write_text(text)
