@@ -139,13 +139,13 @@ def test_the_log_has_every_step(standing, tmp_path):
   shapes = {name: log[name].shape for name in log.files}
   sensors = {f"sensor.{one['name']}": (50, len(one["columns"])) for one in facts["sensors"]}
   assert shapes == sensors | {
-    "manifest": (), "reason": (), "time": (50,), "sensor_time": (50,), "obs": (50, 90), "action": (50, 12),
+    "manifest": (), "reason": (), "time": (50,), "sensor_time": (50,), "obs": (50, 94), "action": (50, 12),
     "ctrl": (50, 12), "gains": (50, 2, 12), "robot.joints": (13,), "robot.angles": (50, 13),
     "robot.speeds": (50, 13), "robot.torques": (50, 13), "robot.quaternion": (50, 4), "robot.gyro": (50, 3),
   }  # fmt: skip
   np.testing.assert_allclose(np.diff(log["time"]), 0.02)
   np.testing.assert_allclose(log["sensor_time"] - log["time"], 100)
-  np.testing.assert_allclose(log["obs"][1:, :45], log["obs"][:-1, 45:])  # two observations, the oldest first
+  np.testing.assert_allclose(log["obs"][1:, :47], log["obs"][:-1, 47:])  # two observations, the oldest first
   offsets = log["sensor.angles"] - loop.controller.servos.home
   np.testing.assert_allclose(offsets, 0.3)
   assert log["robot.joints"][-1] == "tail"

@@ -31,7 +31,7 @@ def test_it_stands_with_loss_noise_delay_and_friction(standing, tmp_path, capsys
   age = found["time"] - found["sensor_time"]
   assert age.min() > 0.0099
   assert 0.012 < age.max() < 0.05  # some of the messages are lost
-  assert abs(found["robot.angles"] - found["ctrl"]).max() < 0.3  # one order of joints in this file
+  assert abs(found["robot.angles"] - found["ctrl"]).max() < 0.45  # in another order, by at least 0.9 at home
 
 
 def test_simulated_time_repeats_itself(standing, tmp_path):
