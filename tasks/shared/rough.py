@@ -19,7 +19,7 @@ from tasks import base
 from tasks.base import option
 from tasks.core.errors import SettingError
 from tasks.shared import gait
-from tasks.shared.terrain import KINDS, FileGround, Ground, Terrain
+from tasks.shared.terrain import NAMES, FileGround, Ground, Terrain
 
 # Of our robot dog.
 FASTEST = 4.0  # assumed upper limit of the robot speed [m/s]
@@ -31,7 +31,7 @@ SCANNED = 1.0  # largest height difference that the scan shows [m]
 class Config(gait.Config):
   """Settings of a robot that can walk on rough ground."""
 
-  terrain_kinds: list[str] = option(list(KINDS), "kinds of terrain, one for each column of tiles")
+  terrain_kinds: list[str] = option(list(NAMES), "kinds of terrain, one for each column of tiles")
   terrain_levels: int = option(10, "number of rows of tiles, of rising difficulty", low=1)
   level: int | None = option(
     None, "level of every episode; null: the curriculum's, or a checkpoint's in its evaluation", low=0
@@ -297,7 +297,7 @@ def ground(config: Any, scale: float) -> Ground | None:
   if config.terrain == FLAT:
     return None
   if config.terrain in (ROUGH, STAIRS):
-    stairs = [kind for kind in KINDS if kind.startswith(STAIRS)]
+    stairs = [kind for kind in NAMES if kind.startswith(STAIRS)]
     return tiles(config, stairs if config.terrain == STAIRS else config.terrain_kinds, scale)
   height = config.terrain_height or 0.0
   return FileGround(config.terrain, config.terrain_cell, height, scale, config.start_offset)

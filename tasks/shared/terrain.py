@@ -132,8 +132,10 @@ def obstacles(tile: Tile) -> Tensor:
   return tile.framed(heights[last])
 
 
+# Names alone, which the help of a program shows without torch.
+NAMES = ("slope_up", "slope_down", "stairs_up", "stairs_down", "stones", "rubble", "obstacles")
 OF_TILES = slope_up, slope_down, stairs_up, stairs_down, stones, rubble, obstacles
-KINDS = {kind.__name__: kind for kind in OF_TILES}
+KINDS = dict(zip(NAMES, OF_TILES, strict=True))
 
 
 class Ground:

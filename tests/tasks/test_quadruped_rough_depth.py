@@ -53,5 +53,5 @@ def test_an_image_stays_for_five_steps(make_task):
 
 def test_a_policy_may_have_both(make_task):
   task = make_task("quadruped_rough_depth", blind=False)
-  assert task.obs_dims == {"policy": 122, "critic": 136}
+  assert task.obs_dims == {"policy": 124, "critic": 138}
   assert "teacher" not in task.obs_names

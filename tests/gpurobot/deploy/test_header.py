@@ -113,7 +113,7 @@ def test_a_header_acts_as_the_policy_does(name, tmp_path):
 @torch.no_grad()
 def test_a_header_and_an_onnx_file_take_the_same_steps_from_sensors(tmp_path):
   """The header composes the observation, remembers the last action, and keeps the history."""
-  policy = make({"policy": 135, "critic": 9}, 12, recurrent=Recurrence.gru)
+  policy = make({"policy": 3 * 47, "critic": 9}, 12, recurrent=Recurrence.gru)
   for parameter in policy.agent.network.parameters():
     parameter.mul_(0.3)  # larger weights amplify rounding from one last action to the next
   known = facts("quadruped", policy=policy, see_velocity=False, history_policy=3)
@@ -145,7 +145,7 @@ def test_a_header_and_an_onnx_file_take_the_same_steps_from_sensors(tmp_path):
 def test_the_program_of_the_page_names_the_actions(tmp_path):
   (text,) = re.findall(r"```cpp\n(.*?)```", (ROOT / "docs" / "deploy.md").read_text(), re.DOTALL)
   (tmp_path / "main.cpp").write_text(text)
-  policy = make({"policy": 45, "critic": 9}, 12)
+  policy = make({"policy": 47, "critic": 9}, 12)
   write_header(Deployed(policy, None), facts("quadruped", policy=policy), tmp_path)
   subprocess.run(["g++", "-std=c++17", "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
   lines = subprocess.run([tmp_path / "main"], capture_output=True, text=True, check=True).stdout.splitlines()

@@ -64,7 +64,7 @@ def test_columns_that_are_no_affine_map_of_one_number_are_left_to_the_caller(blo
   monkeypatch.setattr(tasks.load("quadruped").Task, "policy_blocks", blocks)
   found = facts("quadruped")
   assert "columns" not in found["observation"]
-  assert found["yours"][0].startswith("the observation as in tasks/shared/locomotion.py: Task.observe")
+  assert found["yours"][0].startswith("the observation as in tasks/shared/gait.py: Task.observe")
 
 
 def test_what_can_be_commanded_is_told_with_its_range():

@@ -20,7 +20,7 @@ SECONDS, HISTORY = 4.0, 3
 
 def random_policy():
   """Return a quadruped's policy that sways a little, whatever it sees."""
-  policy = make({"policy": 45 * HISTORY, "critic": 9}, 12)
+  policy = make({"policy": 47 * HISTORY, "critic": 9}, 12)
   torch.nn.init.normal_(policy.agent.network.head.output.weight, std=0.15)
   return policy
 
