@@ -1,8 +1,8 @@
 """Use of an exported policy of motion_track in plain MuJoCo, without gpurobot.
 
 `pip install mujoco onnxruntime`, then
-`python track_onnx.py policy.onnx motion_0_walk.npz assets/humanoid/servos.xml`. `gpurobot export` writes the
-motion beside the policy, with as many frames per second as the policy acts.
+`python track_onnx.py policy.onnx motion_0_walk.npz robot.xml`. `gpurobot export` writes motion and robot
+beside the policy; the motion has as many frames per second as the policy acts.
 """
 
 import json

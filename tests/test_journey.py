@@ -82,7 +82,7 @@ measure = Controller._measure
 
 @pytest.mark.parametrize(
   ("word", "named"),
-  [("sim.torque=0.4", "1. torques saturated: "), ("sim.delay=0.03", "1. commands late: ")],
+  [("sim.torque=0.25", "1. torques saturated: "), ("sim.delay=0.03", "1. commands late: ")],
 )
 def test_a_fault_of_the_robot_is_named_first(word, named, demo, tmp_path, capsys):
   _, first = walked(demo, tmp_path / "fault.npz", capsys, word)

@@ -13,8 +13,8 @@ from gpurobot.deploy.manifest import describe
 from gpurobot.learn.random import Random
 from gpurobot.settings.config import defaults
 from physics.parity import MujocoSimulation
+from physics.save import save_model
 from tests.gpurobot.policies import make
-from tests.tasks.motion.robots import HUMANOID
 
 STEPS = 5  # later, rounding of 1e-7 has grown to be seen
 QUIET = {"start_place": 0.0, "start_turn": 0.0, "start_velocity": 0.0, "start_angle": 0.0}
@@ -29,7 +29,8 @@ def test_a_robot_tracks_in_plain_mujoco_as_in_its_task(tmp_path):
   deployed = Deployed(make(env.obs_dims, env.num_actions), None)
   write(deployed, describe(config, env, deployed), tmp_path)
   assert env.write_files(tmp_path) == ["motion_0_walk.npz"]
-  files = [str(path) for path in (tmp_path / NAMES[0], tmp_path / "motion_0_walk.npz", HUMANOID)]
+  save_model(env.scene(config.env), tmp_path / "robot.xml")
+  files = [str(tmp_path / name) for name in (NAMES[0], "motion_0_walk.npz", "robot.xml")]
   found, errors = track_onnx.track(*files, STEPS)
 
   exported, restart = Exported(tmp_path / NAMES[0], 1), torch.zeros(1, dtype=torch.bool)
