@@ -1,6 +1,6 @@
 """Lift: any arm with a gripper, from an MJCF or URDF file, brings a cube from a table to a goal in the air.
 
-Gripper, cube, table and goals are found from the file (`physics/robot/`). Rewards are those of our own arm,
+Gripper, cube, table and goals are found from the file (`physics/robot/`). The rewards of our own arm are
 scaled to the arm's reach (`tasks/shared/lifting.py`). Actions are velocities of the grasp point, which damped
 least squares turn into speeds of the servos' targets (Wampler 1986), so that all arms act alike; the hand
 points down by itself.

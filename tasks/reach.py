@@ -2,8 +2,8 @@
 
 With env.orientation=true the tip is turned as the target asks, too.
 
-What the arm is made of, and where it can reach, is read from its file (`physics/robot/`). Rewards are those
-of our own arm, scaled to the arm's reach (`tasks/shared/similarity.py`).
+What the arm is made of, and where it can reach, is read from its file (`physics/robot/`). The rewards
+of our own arm are scaled to the arm's reach (`tasks/shared/similarity.py`).
 """
 
 from collections.abc import Sequence

@@ -83,7 +83,7 @@ class Config(robot_file.LegsConfig, rough.Config):
 
 
 class Task(rough.Task):
-  """Walking task of any robot with legs; actions are joint targets."""
+  """Walking task of any robot with legs or wheels; actions are joint targets, or speeds of wheels."""
 
   found: robot_file.LeggedRobot
   config: Config
@@ -134,7 +134,7 @@ class Task(rough.Task):
   def _scale_actions(self, given: Config) -> None:
     """Set the action scales of the joints [nu] [rad]: what a leg needs, if none is given for its joints.
 
-    No scale asks more of a servo than it can give. Those of wheels [rad/s] follow from the commands.
+    No scale asks more of a servo than it can give. Scales of wheels [rad/s] follow from the commands.
     """
     robot, config, two = self.found, self.config, len(self.feet) == 2
     legs = {joint for leg in robot.legs for joint in leg}

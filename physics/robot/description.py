@@ -33,7 +33,7 @@ class Robot:
   stance: Floats  # targets of the servos that hold them there [nu] [rad, m]
   home: str  # where the home pose is from
   mass: float  # [kg]
-  stiffness: Floats  # of the servos [nu] [N m/rad, N/m]; 0 of a wheel, whose servo is one of speed
+  stiffness: Floats  # of the servos [nu] [N m/rad, N/m]; 0: a wheel, with a servo of speed
   damping: Floats  # [nu] [N m s/rad, N s/m]
   effort: Floats  # largest force of the servos [nu] [N m, N]; inf: unlimited
   doubts: tuple[str, ...]  # sentences on possible mistakes

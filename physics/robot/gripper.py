@@ -12,7 +12,7 @@ from mujoco import mjtEq
 from physics.model.model import Floats
 from physics.robot.description import Asked
 from physics.robot.end_effector import Tip
-from physics.robot.prepare import put_site
+from physics.robot.prepare import corners, put_site
 from physics.robot.servo import ROTOR, Gains, Servo, put_servos, servos_of
 from physics.robot.skeleton import Skeleton
 from physics.robot.source import ON_JOINT, SCALAR, compiled, leave_out_equalities, pulled_joints
@@ -245,10 +245,11 @@ class _Rig:
     """Return corners of the shapes of a body that collide: of meshes, or of boxes around them [n, 3] [m]."""
     mj, found = self.mj, [np.zeros((0, 3))]
     for geom in np.flatnonzero((mj.geom_bodyid == body) & ((mj.geom_contype | mj.geom_conaffinity) > 0)):
-      mesh, signs = mj.geom_dataid[geom], np.array([*itertools.product((-1, 1), repeat=3)])
-      points = mj.geom_aabb[geom, :3] + signs * mj.geom_aabb[geom, 3:]
-      if mj.geom_type[geom] == mujoco.mjtGeom.mjGEOM_MESH:
-        points = mj.mesh_vert[mj.mesh_vertadr[mesh] :][: mj.mesh_vertnum[mesh]]
+      if mj.geom_type[geom] != mujoco.mjtGeom.mjGEOM_MESH:
+        found.append(corners(mj, self.data, [int(geom)]))
+        continue
+      mesh = mj.geom_dataid[geom]
+      points = mj.mesh_vert[mj.mesh_vertadr[mesh] :][: mj.mesh_vertnum[mesh]]
       found.append(points @ self.data.geom_xmat[geom].reshape(3, 3).T + self.data.geom_xpos[geom])
     return np.concatenate(found)
 

@@ -44,7 +44,7 @@ def make_round(spec: mujoco.MjSpec, skeleton: Skeleton, legs: list[Leg]) -> None
       continue
     name, frame = skeleton.body_name(leg.body), data.xmat[leg.body].reshape(3, 3)
     axle, axis = data.xanchor[leg.wheel], data.xaxis[leg.wheel]
-    along = (_corners(skeleton, low) - axle) @ axis
+    along = (corners(mj, data, low) - axle) @ axis
     ends = [frame.T @ (axle + end * axis - data.xpos[leg.body]) for end in (along.min(), along.max())]
     meshes = [geom for geom in spec.geoms if geom.meshname and carrier(geom.parent) == name]
     solid = [geom for geom in meshes if geom.contype or geom.conaffinity]
@@ -125,7 +125,7 @@ def _zone(skeleton: Skeleton, foot: Foot) -> tuple[mjtGeom, Floats, Floats]:
   """Return type, place and size of a site that contains the shapes of a foot, in the frame of its body."""
   mj, data = skeleton.mj, skeleton.data
   frame, origin = data.xmat[foot.body].reshape(3, 3), data.xpos[foot.body]
-  points = (_corners(skeleton, foot.geoms) - origin) @ frame
+  points = (corners(mj, data, foot.geoms) - origin) @ frame
   low, high = points.min(0), points.max(0)
   if len(foot.geoms) == 1 and mj.geom_type[foot.geoms[0]] == mjtGeom.mjGEOM_SPHERE:
     radius = GROWN * mj.geom_size[foot.geoms[0], 0]
@@ -133,11 +133,10 @@ def _zone(skeleton: Skeleton, foot: Foot) -> tuple[mjtGeom, Floats, Floats]:
   return mjtGeom.mjGEOM_BOX, (low + high) / 2, GROWN * (high - low) / 2 + MARGIN
 
 
-def _corners(skeleton: Skeleton, geoms: Sequence[int]) -> Floats:
+def corners(mj: mujoco.MjModel, data: mujoco.MjData, geoms: Sequence[int]) -> Floats:
   """Return the corners of the boxes around shapes [n, 3] [m]."""
-  mj, data, corners = skeleton.mj, skeleton.data, []
+  found, signs = [], np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T
   for geom in geoms:
     middle, half = mj.geom_aabb[geom, :3], mj.geom_aabb[geom, 3:]
-    signs = np.array(np.meshgrid(*[[-1, 1]] * 3)).reshape(3, -1).T
-    corners.append((middle + signs * half) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom])
-  return np.concatenate(corners)
+    found.append((middle + signs * half) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom])
+  return np.concatenate(found)

@@ -4,6 +4,7 @@ The reward for reaching is as in IsaacGymEnvs 1.5.1 (`isaacgymenvs/tasks/franka_
 grasp point and both fingertips.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -43,7 +44,7 @@ class Config(base.Config):
   reward_action: float = option(-0.01, "weight of the penalty on the sum of squared actions")
 
 
-class Task(base.Task):
+class Task(base.Task, ABC):
   """Task of an arm over a table with a body `cube`; a subclass moves the arm."""
 
   point: int  # site between the fingertips
@@ -52,21 +53,21 @@ class Task(base.Task):
   top = 0.0  # height of the table [m]
   config: Config
 
+  @abstractmethod
   def grip_points(self) -> Tensor:
     """Return the positions of the grasp point and of both fingertips [N, 3, 3] [m]."""
-    raise NotImplementedError
 
+  @abstractmethod
   def downward(self) -> Tensor:
     """Return the cosine of the angle of the hand from pointing down [N]."""
-    raise NotImplementedError
 
+  @abstractmethod
   def arm_at_home(self) -> tuple[Tensor, Tensor]:
     """Return start states qpos [N, nq] and qvel [N, nv] of the arm."""
-    raise NotImplementedError
 
+  @abstractmethod
   def observe_arm(self) -> dict[str, Tensor]:
     """Return the observation blocks [N, ...] of the arm by name."""
-    raise NotImplementedError
 
   def set_cube(self) -> None:
     """Look up the cube; create buffers for its goal and its distance from there."""

@@ -14,7 +14,7 @@ BAR = '<geom type="box" size="0.01 0.005 0.04" pos="0 {y} 0.05" mass="0.05"/>'
 
 
 def slide(side, axis, low=0, high=0.03):
-  """Return a finger whose inner surface is in the hand's middle when its joint is at zero."""
+  """Return a finger that touches the hand's middle at joint position zero."""
   y = 0.005 if side == "left" else -0.005
   return f"""<body name="{side}_finger" pos="0 0 0.05"><joint name="{side}" type="slide" axis="0 {axis} 0"
     range="{low} {high}"/>{PAD.format(y=y)}</body>"""
@@ -38,7 +38,7 @@ def gripping(hand, *, motors="", after=""):
 
 
 def mimicking():
-  """Return an arm as URDF with a gripper of two slides, one of which follows the other."""
+  """Return an arm as URDF; its gripper has two slides, and the second follows the first."""
   inertial = """<inertial><mass value="0.05"/><inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0"
     iyz="0"/></inertial>"""
   text = urdf(tool="palm").replace('<link name="palm"/>', f'<link name="palm">{inertial}</link>')
